@@ -1,0 +1,31 @@
+# Two commands on a fresh machine do everything: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One worker per core keeps the suite short; pytest-xdist decides how many that is.
+PYTEST_WORKERS ?= auto
+
+.PHONY: run test chaos lint clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+run: $(VENV)/.ready
+	@$(BIN)/haes demo
+
+test: $(VENV)/.ready
+	$(BIN)/pytest -q -n $(PYTEST_WORKERS)
+
+chaos: $(VENV)/.ready
+	$(BIN)/pytest -q -m 'chaos or soak'
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info var

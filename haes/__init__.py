@@ -1,0 +1,1 @@
+"""What to do: the core that decides, the shells that run it, and the command line."""

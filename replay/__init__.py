@@ -1,0 +1,1 @@
+"""What happened and why: state at any point, from the stream alone."""
