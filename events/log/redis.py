@@ -1,0 +1,345 @@
+"""The log on Redis: one stream, a hash for its head, and a script for every change of either.
+
+Knows nothing about HA, nor where the server comes from. Works on Redis 6.2 and newer and on Valkey.
+"""
+
+import re
+import secrets
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any
+
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoScriptError
+
+from events.codec import encode_fields
+from events.envelope import Event
+from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavailable, UserError
+from events.log import scripts
+from events.log.checks import check_batch, fenced, held_by, missing, stale
+from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
+from events.log.redis_client import Server, ask
+from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
+from events.log.redis_keys import keys_of
+from events.log.redis_reader import StreamReader
+
+# Seconds after which a command id is forgotten: longer than any outage after which a writer still repeats an append.
+COMMAND_AGE = 24 * 3600
+# Batches per round trip of `append_many`: enough to make the round trip cheap, few enough for others to get their turn.
+PIPELINE_BATCHES = 100
+# The oldest server that has every command in use (exclusive ranges of streams came with it).
+OLDEST_SERVER = (6, 2)
+
+_MICRO = 1_000_000
+_NOTE = b"note:"
+
+
+class RedisLog(EventLog):
+    """A log on a Redis server."""
+
+    def __init__(self, url: str, cluster: str) -> None:
+        """Prepares a log; `open` connects it.
+
+        Args:
+            url: `redis://`, `rediss://` or `unix://`.
+            cluster: name of the cluster.
+
+        Raises:
+            UserError: a cluster cannot be called so.
+        """
+        self.cluster = cluster
+        self.url = url
+        self.shown = hide_password(url)
+        self._keys = keys_of(cluster)
+        self._opened: tuple[Server, StreamReader] | None = None
+        self._time = 0.0
+
+    async def open(self) -> None:
+        """See EventLog."""
+        server = Server(self.url, self.shown, self._adopt)
+        reader = StreamReader(server, self._keys, self.cluster)
+        try:
+            with translated(self.shown):
+                await self._check_server(server)
+                await self._create(server)
+                # Reads the stream once: it must be one, and be there when the head says so.
+                await reader.ends()
+        except BaseException:
+            await server.close()
+            raise
+        self._opened = server, reader
+
+    async def close(self) -> None:
+        """See EventLog."""
+        if self._opened is not None:
+            server, _ = self._opened
+            self._opened = None
+            await server.close()
+
+    async def head(self) -> Head:
+        """See EventLog."""
+        return await self._reader.head()
+
+    async def now(self) -> float:
+        """See EventLog."""
+        with translated(self.shown):
+            async with self._server.commands.pipeline(transaction=True) as pipe:
+                pipe.execute_command("HMGET", self._keys.head, "time_offset", "last_time")
+                pipe.execute_command("TIME")
+                (offset, last), time = await pipe.execute()
+        if offset is None or last is None:
+            raise missing(self.cluster)
+        return self._seen(max(_microseconds(time) + int(offset), int(last)))
+
+    async def raise_generation(self, above: int) -> int:
+        """See EventLog."""
+        return int((await self._run(scripts.GENERATION, [self._keys.head], [above]))[1])
+
+    async def acquire(self, lease: str, owner: str, *, ttl: float | None = None, seize: bool = False) -> Token:
+        """See EventLog."""
+        nonce = secrets.token_hex(8)
+        status, *rest = await self._run(
+            scripts.LEASE,
+            self._lease_keys(lease),
+            ["acquire", lease, owner, nonce, _term(ttl), "1" if seize else "0"],
+        )
+        if status == b"HELD":
+            holder, left = rest
+            raise held_by(lease, holder.decode(), None if left == b"" else int(left) / _MICRO)
+        generation, epoch = rest
+        return Token(int(generation), lease, int(epoch), nonce)
+
+    async def renew(self, token: Token, *, ttl: float | None, note: Mapping[str, str] | None = None) -> None:
+        """See EventLog."""
+        values = [text for pair in (note or {}).items() for text in pair]
+        await self._change_lease(token, "renew", _term(ttl), "0" if note is None else "1", *values)
+
+    async def release(self, token: Token) -> None:
+        """See EventLog."""
+        try:
+            await self._change_lease(token, "release")
+        except Fenced:
+            return
+
+    async def leases(self) -> dict[str, LeaseInfo]:
+        """See EventLog."""
+        commands = self._server.commands
+        with translated(self.shown):
+            names = await self._server.execute("HKEYS", self._keys.epochs)
+            async with commands.pipeline(transaction=True) as pipe:
+                for name in names:
+                    pipe.execute_command("HGETALL", self._keys.lease(name.decode()))
+                found = await pipe.execute()
+        now = await self.now()
+        return {name.decode(): _lease_info(values, now) for name, values in zip(names, found, strict=True) if values}
+
+    async def append(
+        self,
+        events: Sequence[Event],
+        *,
+        token: Token,
+        expect: Mapping[str, int] | None = None,
+        command: str | None = None,
+    ) -> Appended:
+        """See EventLog; when the outcome is unknown (`LogUnavailable`), repeating it with its command id is safe."""
+        keys, arguments = self._append_arguments(Batch(events, token, expect, command))
+        try:
+            reply = await self._server.run(scripts.APPEND, keys, arguments)
+        except CLIENT_ERRORS as error:
+            raise self._append_error(error) from error
+        return self._appended(reply, token)
+
+    async def append_many(self, batches: Sequence[Batch]) -> list[Appended | HaesError]:
+        """See EventLog; when the connection breaks, all batches of its round trip have an unknown outcome."""
+        results: list[Appended | HaesError] = []
+        for start in range(0, len(batches), PIPELINE_BATCHES):
+            part = batches[start : start + PIPELINE_BATCHES]
+            for batch, reply in zip(part, await self._pipelined(part), strict=True):
+                try:
+                    if isinstance(reply, Exception):
+                        raise self._append_error(reply) from reply
+                    results.append(self._appended(reply, batch.token))
+                except HaesError as error:
+                    results.append(error)
+        return results
+
+    async def versions(self, subjects: Iterable[str]) -> dict[str, int]:
+        """See EventLog."""
+        names = list(subjects)
+        if not names:
+            return {}
+        with translated(self.shown):
+            found = await self._server.execute("HMGET", self._keys.versions, *names)
+        return {name: int(version or 0) for name, version in zip(names, found, strict=True)}
+
+    async def read(self, after: int = 0, *, count: int = READ_COUNT) -> list[Event]:
+        """See EventLog."""
+        return await self._reader.read(after, count)
+
+    async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
+        """See EventLog."""
+        async with aclosing(self._reader.raw_chunks(after, count)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def attach(self, checkpoint: Checkpoint | None) -> Checkpoint:
+        """See EventLog."""
+        return await self._reader.attach(checkpoint)
+
+    async def wait(self, checkpoint: Checkpoint, timeout: float) -> list[Event]:  # noqa: ASYNC109 - as in the port
+        """See EventLog."""
+        return await self._reader.wait(checkpoint, timeout)
+
+    @property
+    def _server(self) -> Server:
+        return self._parts[0]
+
+    @property
+    def _reader(self) -> StreamReader:
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[Server, StreamReader]:
+        if self._opened is None:
+            raise LogUnavailable(f"{self.shown}: the log is not open")
+        return self._opened
+
+    def _seen(self, microseconds: int) -> float:
+        """Returns a time in seconds, but never one before the last."""
+        self._time = max(self._time, microseconds / _MICRO)
+        return self._time
+
+    def _lease_keys(self, lease: str) -> list[str]:
+        return [self._keys.head, self._keys.epochs, self._keys.lease(lease)]
+
+    async def _run(self, script: scripts.Script, keys: Sequence[str], arguments: Sequence[str | int]) -> list[Any]:
+        """Runs a script whose result starts with a status."""
+        with translated(self.shown):
+            reply: list[Any] = await self._server.run(script, keys, arguments)
+        if reply[0] == b"MISSING":
+            raise missing(self.cluster)
+        return reply
+
+    async def _change_lease(self, token: Token, change: str, *arguments: str) -> None:
+        reply = await self._run(
+            scripts.LEASE,
+            self._lease_keys(token.lease),
+            [change, token.generation, token.epoch, token.nonce, *arguments],
+        )
+        if reply[0] == b"FENCED":
+            raise fenced(token, reply[1].decode())
+
+    def _append_arguments(self, batch: Batch) -> tuple[list[str], list[bytes | str | int]]:
+        check_batch(batch.events)
+        token, expect = batch.token, batch.expect or {}
+        keys = self._keys
+        arguments: list[bytes | str | int] = [batch.command or "", token.generation, token.epoch, token.nonce]
+        arguments += [COMMAND_AGE * _MICRO, len(expect)]
+        for pair in expect.items():
+            arguments += pair
+        for event in batch.events:
+            arguments += encode_fields(event)
+        return [keys.events, keys.head, keys.versions, keys.done, keys.results, keys.lease(token.lease)], arguments
+
+    async def _pipelined(self, batches: Sequence[Batch]) -> list[Any]:
+        """Runs the append script for each batch in one round trip; errors stand in the place of their reply."""
+        script = scripts.APPEND
+        calls = [self._append_arguments(batch) for batch in batches]
+        replies: list[Any] = [NoScriptError()] * len(calls)
+        load = False
+        while unknown := [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]:
+            try:
+                async with self._server.commands.pipeline(transaction=False) as pipe:
+                    if load:
+                        pipe.execute_command("SCRIPT LOAD", script.source)
+                    for index in unknown:
+                        keys, arguments = calls[index]
+                        pipe.execute_command("EVALSHA", script.digest, len(keys), *keys, *arguments)
+                    found = await pipe.execute(raise_on_error=False)
+            except CLIENT_ERRORS as error:
+                found = [error] * (len(unknown) + load)
+            for index, reply in zip(unknown, found[load:], strict=True):
+                replies[index] = reply
+            load = True
+        return replies
+
+    def _append_error(self, error: Exception) -> HaesError:
+        if "equal or smaller" in str(error):
+            return LogForked(f"{self.shown}: somebody else wrote into {self._keys.events}; nothing can be appended")
+        translated_error = translate(error, self.shown)
+        if is_unanswered(error):
+            return LogUnavailable(f"{translated_error}; the outcome of the append is unknown")
+        return translated_error
+
+    def _appended(self, reply: list[Any], token: Token) -> Appended:
+        """Returns what the append script did, or raises why it did nothing."""
+        status, *rest = reply
+        if status in (b"OK", b"REPEATED"):
+            first_n, count, milliseconds, time = rest
+            ids = tuple([f"{milliseconds}-{n}" for n in range(first_n, first_n + count)])
+            return Appended(first_n, ids, self._seen(time), repeated=status == b"REPEATED")
+        if status == b"FENCED":
+            raise fenced(token, rest[0].decode())
+        if status == b"CONFLICT":
+            subject, expected, actual = rest
+            raise stale(subject.decode(), int(expected), int(actual))
+        if status == b"MISSING":
+            raise missing(self.cluster)
+        raise LogConflict(f"{self.shown}: {rest[0].decode()}")
+
+    async def _check_server(self, server: Server) -> None:
+        """Refuses a server that cannot keep a log, or would not."""
+        about = await server.info("server")
+        version = about.get("redis_version", "0")
+        if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SERVER:
+            oldest = ".".join(map(str, OLDEST_SERVER))
+            raise UserError(f"{self.shown}: the server is Redis {version}; {oldest} or newer is needed")
+        policy = (await server.info("memory")).get("maxmemory_policy", "noeviction")
+        if policy.startswith("allkeys"):
+            raise UserError(
+                f"{self.shown}: maxmemory-policy is {policy}, under which the server may drop the log; use noeviction"
+            )
+        server.run_id = about.get("run_id", "")
+
+    async def _create(self, server: Server) -> None:
+        """Creates the head where there is no log."""
+        leases = await server.execute("HKEYS", self._keys.epochs)
+        keys, arguments = self._create_arguments(leases, secrets.token_hex(8), server.run_id or "")
+        status, *rest = await server.run(scripts.CREATE, keys, arguments)
+        if status == b"FOREIGN":
+            raise UserError(
+                f"{self.shown}: {rest[0].decode()} holds something that is not of HAES; use another cluster name"
+            )
+
+    async def _adopt(self, connection: AbstractConnection, run_id: str) -> None:
+        """Tells the log that another server keeps it now; a log that is gone stays gone."""
+        leases = await ask(connection, "HKEYS", self._keys.epochs)
+        keys, arguments = self._create_arguments(leases, "", run_id)
+        await ask(connection, "EVAL", scripts.CREATE.source, len(keys), *keys, *arguments)
+
+    def _create_arguments(self, leases: Iterable[bytes], log_id: str, run_id: str) -> tuple[list[str], list[str]]:
+        keys = self._keys
+        log = [keys.head, keys.events, keys.versions, keys.done, keys.results, keys.epochs]
+        return [*log, *(keys.lease(name.decode()) for name in leases)], [log_id, run_id]
+
+
+def _microseconds(time: Any) -> int:
+    """Reads what TIME answers, in whichever shape the client gives it."""
+    seconds, microseconds = time
+    return int(seconds) * _MICRO + int(microseconds)
+
+
+def _term(ttl: float | None) -> str:
+    """Returns the term of a lease as the scripts take it."""
+    return "" if ttl is None else str(round(ttl * _MICRO))
+
+
+def _lease_info(values: Mapping[bytes, bytes], now: float) -> LeaseInfo:
+    expires = values[b"expires"]
+    note = {name.removeprefix(_NOTE).decode(): text.decode() for name, text in values.items() if name.startswith(_NOTE)}
+    return LeaseInfo(
+        owner=values[b"owner"].decode(),
+        epoch=int(values[b"epoch"]),
+        expires_in=None if expires == b"" else int(expires) / _MICRO - now,
+        note=note,
+    )

@@ -1,0 +1,176 @@
+"""Connections to a Redis server, as an event log needs them; knows nothing of streams or leases.
+
+The client's defaults re-send a command whose reply was lost, which writes events twice. Here nothing is ever re-sent.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import AbstractConnection, parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import NoScriptError
+
+from events.errors import UserError
+from events.log.redis_errors import hide_password
+from events.log.scripts import Script
+
+# Seconds for a connection to be made: several round trips across a slow network, far less than a term of a lease.
+CONNECT_TIMEOUT = 2.0
+# Seconds for the reply to a command. The longest script takes some 0.1 s and a fork of a large server some 0.5 s; a
+# server that takes longer than this is as good as gone for a leader with rounds of 10 s.
+COMMAND_TIMEOUT = 3.0
+# Seconds for which the server may hold back the reply to a blocking read. Short, so that a follower notices a log that
+# was replaced, and a connection that died silently, within seconds.
+BLOCK_LIMIT = 2.0
+# Seconds for the reply to a blocking read: it must come after the server has ended the block by itself, or every quiet
+# period would look like a broken connection.
+READER_TIMEOUT = BLOCK_LIMIT + COMMAND_TIMEOUT
+# Bytes per read of a socket: a chunk of 1000 entries is some 200 kB.
+READ_SIZE = 1 << 18
+
+SCHEMES = ("redis", "rediss", "unix")
+# What may stand in the query of a URL. Timeouts and protocol may not: what is right for them is known here.
+_QUERY = ("db", "username", "password")
+_QUERY_PREFIX = "ssl_"
+
+
+def _address(url: str) -> dict[str, Any]:
+    """Returns what the URL says about the server, as arguments of a connection pool."""
+    shown = hide_password(url)
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES:
+        raise UserError(
+            f"{shown}: '{parts.scheme}' is not a scheme of a Redis server; allowed are {', '.join(SCHEMES)}"
+        )
+    for name, _ in parse_qsl(parts.query):
+        if name not in _QUERY and not name.startswith(_QUERY_PREFIX):
+            raise UserError(
+                f"{shown}: '{name}' is not known in a URL; allowed are {', '.join(_QUERY)}, {_QUERY_PREFIX}*"
+            )
+    try:
+        options = dict(parse_url(url))
+    except ValueError as error:
+        raise UserError(f"{shown}: {error}") from error
+    if parts.scheme == "unix" and not options.get("path"):
+        raise UserError(f"{shown}: the path of the socket is missing")
+    return options
+
+
+def make_client(
+    url: str,
+    *,
+    timeout: float,
+    on_connect: Callable[[AbstractConnection], Awaitable[None]] | None = None,
+) -> "Redis":
+    """Makes a client that sends every command once.
+
+    Args:
+        url: of the server.
+        timeout: seconds for the reply to a command.
+        on_connect: makes a new connection ready, in place of the client's own way.
+
+    Raises:
+        UserError: the URL is not one of a Redis server.
+    """
+    options = _address(url) | {
+        "socket_timeout": timeout,
+        "socket_connect_timeout": CONNECT_TIMEOUT,
+        "socket_read_size": READ_SIZE,
+        "retry": Retry(NoBackoff(), 0),
+        # Both are pinned, because the shape of a reply depends on both, and on the version of the client.
+        "protocol": 2,
+        "legacy_responses": False,
+        "redis_connect_func": on_connect,
+    }
+    client = Redis.from_pool(ConnectionPool(**options))
+    # The entries of a stream stay as the server sends them: flat lists, the form that the codec decodes.
+    for command in ("XRANGE", "XREAD"):
+        client.set_response_callback(command, _unchanged)
+    return client
+
+
+def _unchanged(response: object, **_: object) -> object:
+    return response
+
+
+async def ask(connection: AbstractConnection, *command: bytes | str | int) -> Any:
+    """Sends one command on a connection of its own and returns the reply as it comes."""
+    await connection.send_command(*command, check_health=False)
+    return await connection.read_response()
+
+
+class Server:
+    """A Redis server as the log uses it: a client for commands, another one for reads that block."""
+
+    def __init__(
+        self, url: str, shown: str, on_other_server: Callable[[AbstractConnection, str], Awaitable[None]]
+    ) -> None:
+        """Prepares the clients; they connect when they are first used.
+
+        Args:
+            url: of the server.
+            shown: the URL as messages show it.
+            on_other_server: called on each new connection, before anything else is sent on it, when it leads to a
+                server with another run id than the one before: another server took over, or it was restarted.
+        """
+        self.shown = shown
+        self.run_id: str | None = None
+        self._on_other_server = on_other_server
+        self.commands = make_client(url, timeout=COMMAND_TIMEOUT, on_connect=self._greet)
+        # Its own connections, because a blocked one can do nothing else, and its own, longer timeout.
+        self.followers = make_client(url, timeout=READER_TIMEOUT)
+
+    async def close(self) -> None:
+        """Closes all connections."""
+        await self.commands.aclose()
+        await self.followers.aclose()
+
+    async def run(self, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]) -> Any:
+        """Runs a script; one that the server does not know (any more) is sent in full.
+
+        Raises what the client raises.
+        """
+        try:
+            return await self.execute("EVALSHA", script.digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return await self.execute("EVAL", script.source, len(keys), *keys, *arguments)
+
+    async def execute(self, *command: bytes | str | int) -> Any:
+        """Sends one command and returns the reply as the client shapes it."""
+        return await self.commands.execute_command(*command)  # type: ignore[no-untyped-call]  # of redis-py
+
+    async def borrow(self) -> AbstractConnection:
+        """Takes a connection out of the pool; give it back with `give_back`."""
+        pool = self.commands.connection_pool
+        connection: AbstractConnection = await pool.get_connection()  # type: ignore[no-untyped-call]  # of redis-py
+        return connection
+
+    async def give_back(self, connection: AbstractConnection) -> None:
+        """Puts a connection back; a reply that nobody will read must not be on its way."""
+        await self.commands.connection_pool.release(connection)
+
+    async def info(self, section: str) -> dict[str, str]:
+        """Returns a section of what the server says about itself."""
+        connection = await self.borrow()
+        try:
+            return parse_info(await ask(connection, "INFO", section))
+        finally:
+            await self.give_back(connection)
+
+    async def _greet(self, connection: AbstractConnection) -> None:
+        await connection.on_connect()
+        if self.run_id is None:
+            return
+        run_id = parse_info(await ask(connection, "INFO", "server")).get("run_id", "")
+        if run_id != self.run_id:
+            await self._on_other_server(connection, run_id)
+            self.run_id = run_id
+
+
+def parse_info(text: bytes) -> dict[str, str]:
+    """Reads what INFO answers."""
+    pairs = (line.partition(":") for line in text.decode().splitlines())
+    return {name: value for name, colon, value in pairs if colon}
