@@ -10,7 +10,6 @@ from contextlib import aclosing
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection
-from redis.exceptions import NoScriptError
 
 from events.codec import encode_fields
 from events.envelope import Event
@@ -18,15 +17,13 @@ from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavaila
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
 from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
-from events.log.redis_client import Server, ask
+from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
 from events.log.redis_keys import keys_of
 from events.log.redis_reader import StreamReader
 
 # Seconds after which a command id is forgotten: longer than any outage after which a writer still repeats an append.
 COMMAND_AGE = 24 * 3600
-# Batches per round trip of `append_many`: enough to make the round trip cheap, few enough for others to get their turn.
-PIPELINE_BATCHES = 100
 # The oldest server that has every command in use (exclusive ranges of streams came with it).
 OLDEST_SERVER = (6, 2)
 
@@ -62,6 +59,7 @@ class RedisLog(EventLog):
             with translated(self.shown):
                 await self._check_server(server)
                 await self._create(server)
+                await server.execute("SCRIPT LOAD", scripts.APPEND.source)
                 # Reads the stream once: it must be one, and be there when the head says so.
                 await reader.ends()
         except BaseException:
@@ -142,7 +140,8 @@ class RedisLog(EventLog):
         command: str | None = None,
     ) -> Appended:
         """See EventLog; when the outcome is unknown (`LogUnavailable`), repeating it with its command id is safe."""
-        keys, arguments = self._append_arguments(Batch(events, token, expect, command))
+        check_batch(events)
+        keys, arguments = self._append_call(Batch(events, token, expect, command))
         try:
             reply = await self._server.run(scripts.APPEND, keys, arguments)
         except CLIENT_ERRORS as error:
@@ -150,17 +149,22 @@ class RedisLog(EventLog):
         return self._appended(reply, token)
 
     async def append_many(self, batches: Sequence[Batch]) -> list[Appended | HaesError]:
-        """See EventLog; when the connection breaks, all batches of its round trip have an unknown outcome."""
+        """See EventLog; when the connection breaks, all batches have an unknown outcome."""
+        for batch in batches:
+            check_batch(batch.events)
+        replies: list[Any]
+        try:
+            replies = await self._server.run_many(scripts.APPEND, map(self._append_call, batches))
+        except CLIENT_ERRORS as error:
+            replies = [error] * len(batches)
         results: list[Appended | HaesError] = []
-        for start in range(0, len(batches), PIPELINE_BATCHES):
-            part = batches[start : start + PIPELINE_BATCHES]
-            for batch, reply in zip(part, await self._pipelined(part), strict=True):
-                try:
-                    if isinstance(reply, Exception):
-                        raise self._append_error(reply) from reply
-                    results.append(self._appended(reply, batch.token))
-                except HaesError as error:
-                    results.append(error)
+        for batch, reply in zip(batches, replies, strict=True):
+            try:
+                if isinstance(reply, Exception):
+                    raise self._append_error(reply) from reply
+                results.append(self._appended(reply, batch.token))
+            except HaesError as error:
+                results.append(error)
         return results
 
     async def versions(self, subjects: Iterable[str]) -> dict[str, int]:
@@ -229,8 +233,7 @@ class RedisLog(EventLog):
         if reply[0] == b"FENCED":
             raise fenced(token, reply[1].decode())
 
-    def _append_arguments(self, batch: Batch) -> tuple[list[str], list[bytes | str | int]]:
-        check_batch(batch.events)
+    def _append_call(self, batch: Batch) -> Call:
         token, expect = batch.token, batch.expect or {}
         keys = self._keys
         arguments: list[bytes | str | int] = [batch.command or "", token.generation, token.epoch, token.nonce]
@@ -240,28 +243,6 @@ class RedisLog(EventLog):
         for event in batch.events:
             arguments += encode_fields(event)
         return [keys.events, keys.head, keys.versions, keys.done, keys.results, keys.lease(token.lease)], arguments
-
-    async def _pipelined(self, batches: Sequence[Batch]) -> list[Any]:
-        """Runs the append script for each batch in one round trip; errors stand in the place of their reply."""
-        script = scripts.APPEND
-        calls = [self._append_arguments(batch) for batch in batches]
-        replies: list[Any] = [NoScriptError()] * len(calls)
-        load = False
-        while unknown := [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]:
-            try:
-                async with self._server.commands.pipeline(transaction=False) as pipe:
-                    if load:
-                        pipe.execute_command("SCRIPT LOAD", script.source)
-                    for index in unknown:
-                        keys, arguments = calls[index]
-                        pipe.execute_command("EVALSHA", script.digest, len(keys), *keys, *arguments)
-                    found = await pipe.execute(raise_on_error=False)
-            except CLIENT_ERRORS as error:
-                found = [error] * (len(unknown) + load)
-            for index, reply in zip(unknown, found[load:], strict=True):
-                replies[index] = reply
-            load = True
-        return replies
 
     def _append_error(self, error: Exception) -> HaesError:
         if "equal or smaller" in str(error):

@@ -3,15 +3,17 @@
 The client's defaults re-send a command whose reply was lost, which writes events twice. Here nothing is ever re-sent.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from hiredis import pack_command
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError
+from redis.exceptions import NoScriptError, ResponseError
 
 from events.errors import UserError
 from events.log.redis_errors import hide_password
@@ -30,6 +32,12 @@ BLOCK_LIMIT = 2.0
 READER_TIMEOUT = BLOCK_LIMIT + COMMAND_TIMEOUT
 # Bytes per read of a socket: a chunk of 1000 entries is some 200 kB.
 READ_SIZE = 1 << 18
+
+# Calls of a script that are sent at once; as many again may be under way. Enough to make a round trip cheap.
+PIPELINE_CALLS = 100
+
+# Keys and arguments of one run of a script.
+Call = tuple[Sequence[str], Sequence[bytes | str | int]]
 
 SCHEMES = ("redis", "rediss", "unix")
 # What may stand in the query of a URL. Timeouts and protocol may not: what is right for them is known here.
@@ -102,6 +110,39 @@ async def ask(connection: AbstractConnection, *command: bytes | str | int) -> An
     return await connection.read_response()
 
 
+def _pack(script: Script, call: Call) -> bytes:
+    """Returns the command that runs a script, as it goes over the wire."""
+    keys, arguments = call
+    command: tuple[Any, ...] = ("EVALSHA", script.digest, len(keys), *keys, *arguments)
+    packed: bytes = pack_command(command)
+    return packed
+
+
+async def _stream(connection: AbstractConnection, commands: Iterator[bytes], sent: list[bytes]) -> list[Any]:
+    """Sends packed commands, at most twice PIPELINE_CALLS ahead of their replies, and returns these.
+
+    An error that the server answers stands in the place of its reply. What was sent is added to `sent`.
+    """
+    replies: list[Any] = []
+    behind = 0
+    while part := list(islice(commands, PIPELINE_CALLS)):
+        await connection.send_packed_command(part, check_health=False)
+        await _collect(connection, behind, replies)
+        behind = len(part)
+        sent += part
+    await _collect(connection, behind, replies)
+    return replies
+
+
+async def _collect(connection: AbstractConnection, count: int, replies: list[Any]) -> None:
+    """Reads some replies."""
+    for _ in range(count):
+        try:
+            replies.append(await connection.read_response())
+        except ResponseError as error:
+            replies.append(error)
+
+
 class Server:
     """A Redis server as the log uses it: a client for commands, another one for reads that block."""
 
@@ -137,6 +178,33 @@ class Server:
             return await self.execute("EVALSHA", script.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             return await self.execute("EVAL", script.source, len(keys), *keys, *arguments)
+
+    async def run_many(self, script: Script, calls: Iterable[Call]) -> list[Any]:
+        """Runs a script once for each call, in order, in few round trips, and returns the replies.
+
+        An error that the server answers stands in the place of its reply. Calls are made and packed while the server
+        works on those before; packing is done by hiredis, which takes a tenth of the time of the client's own pipeline.
+        A script that the server does not know is loaded, and the calls that met this are made once more.
+
+        Raises what the client raises when the connection breaks; then any of the calls may have been carried out.
+        """
+        sent: list[bytes] = []
+        connection = await self.borrow()
+        try:
+            replies = await _stream(connection, (_pack(script, call) for call in calls), sent)
+            unknown = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+            if unknown:
+                await ask(connection, "SCRIPT", "LOAD", script.source)
+                again = await _stream(connection, iter([sent[index] for index in unknown]), [])
+                for index, reply in zip(unknown, again, strict=True):
+                    replies[index] = reply
+        except BaseException:
+            # Replies nobody will read must not meet the connection's next user.
+            await connection.disconnect()
+            raise
+        finally:
+            await self.give_back(connection)
+        return replies
 
     async def execute(self, *command: bytes | str | int) -> Any:
         """Sends one command and returns the reply as the client shapes it."""
