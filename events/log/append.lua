@@ -28,9 +28,10 @@ if not head then
   return {'MISSING'}
 end
 
+local forgotten = {}
 if command ~= '' then
   local known = redis.call('HGET', KEYS[5], command)
-  redis.call('ZCARD', KEYS[4])
+  forgotten = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', whole(head.now - tonumber(ARGV[5])), 'LIMIT', 0, PRUNED)
   if known then
     local n, count, milliseconds, time = string.match(known, '^(%d+) (%d+) (%d+) (%d+)$')
     return {'REPEATED', tonumber(n), tonumber(count), tonumber(milliseconds), tonumber(time)}
@@ -117,10 +118,9 @@ if command ~= '' then
   redis.call('ZADD', KEYS[4], whole(head.now), command)
   redis.call('HSET', KEYS[5], command,
     table.concat({whole(head.n + 1), whole(total), whole(milliseconds), whole(head.now)}, ' '))
-  local old = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', whole(head.now - tonumber(ARGV[5])), 'LIMIT', 0, PRUNED)
-  if #old > 0 then
-    redis.call('ZREM', KEYS[4], unpack(old))
-    redis.call('HDEL', KEYS[5], unpack(old))
+  if #forgotten > 0 then
+    redis.call('ZREM', KEYS[4], unpack(forgotten))
+    redis.call('HDEL', KEYS[5], unpack(forgotten))
   end
 end
 
