@@ -42,7 +42,11 @@ Call = tuple[Sequence[str], Sequence[bytes | str | int]]
 SCHEMES = ("redis", "rediss", "unix")
 # What may stand in the query of a URL. Timeouts and protocol may not: what is right for them is known here.
 _QUERY = ("db", "username", "password")
-_QUERY_PREFIX = "ssl_"
+_QUERY_WITH_TLS = (
+    *_QUERY,
+    *("ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_password"),
+    *("ssl_cert_reqs", "ssl_check_hostname"),
+)
 
 
 def _address(url: str) -> dict[str, Any]:
@@ -53,11 +57,10 @@ def _address(url: str) -> dict[str, Any]:
         raise UserError(
             f"{shown}: '{parts.scheme}' is not a scheme of a Redis server; allowed are {', '.join(SCHEMES)}"
         )
-    for name, _ in parse_qsl(parts.query):
-        if name not in _QUERY and not name.startswith(_QUERY_PREFIX):
-            raise UserError(
-                f"{shown}: '{name}' is not known in a URL; allowed are {', '.join(_QUERY)}, {_QUERY_PREFIX}*"
-            )
+    allowed = _QUERY_WITH_TLS if parts.scheme == "rediss" else _QUERY
+    for name, _ in parse_qsl(parts.query, keep_blank_values=True):
+        if name not in allowed:
+            raise UserError(f"{shown}: '{name}' is not known in such a URL; allowed are {', '.join(allowed)}")
     try:
         options = dict(parse_url(url))
     except ValueError as error:

@@ -3,9 +3,10 @@
 Who must act decides: what a user can mend becomes a `UserError`, everything else `LogUnavailable`.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from redis import exceptions
 
@@ -15,23 +16,19 @@ from events.errors import HaesError, LogUnavailable, UserError
 CLIENT_ERRORS = (exceptions.RedisError, OSError, TimeoutError)
 
 _HIDDEN = "***"
+_PASSWORD_IN_QUERY = re.compile(r"([?&][^=&]*password=)[^&#]*")
 # First words of replies that say that a user's rights or password are wrong.
 _RIGHTS = ("NOAUTH", "WRONGPASS", "NOPERM")
 
 
 def hide_password(url: str) -> str:
     """Returns a URL that can be shown: without its password, wherever it stands."""
-    parts = urlsplit(url)
-    place = parts.netloc
+    place = urlsplit(url).netloc
     if "@" in place:
         user, _, host = place.rpartition("@")
         name, colon, _ = user.partition(":")
-        place = f"{name}:{_HIDDEN}@{host}" if colon else place
-    query = parts.query
-    if "password" in query:
-        pairs = [(key, _HIDDEN if "password" in key else value) for key, value in parse_qsl(query)]
-        query = urlencode(pairs, safe="*/")
-    return urlunsplit((parts.scheme, place, parts.path, query, parts.fragment))
+        url = url.replace(place, f"{name}:{_HIDDEN}@{host}" if colon else place, 1)
+    return _PASSWORD_IN_QUERY.sub(rf"\1{_HIDDEN}", url)
 
 
 def translate(error: BaseException, shown: str) -> HaesError:
@@ -41,6 +38,9 @@ def translate(error: BaseException, shown: str) -> HaesError:
         error: what the client raised.
         shown: the log's URL without its password.
     """
+    # What goes wrong while a connection is made arrives wrapped.
+    while type(error) is exceptions.ConnectionError and isinstance(error.__cause__, exceptions.RedisError):
+        error = error.__cause__
     reason = " ".join(str(error).split()) or type(error).__name__
     if isinstance(error, exceptions.AuthenticationError | exceptions.NoPermissionError) or reason.startswith(_RIGHTS):
         return UserError(f"{shown}: the server refuses the user or the password ({reason})")

@@ -4,8 +4,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from events.embedded import EmbeddedRedis
+
+# Machines under load take their time; a property does not become false by that.
+settings.register_profile("haes", deadline=None)
+settings.load_profile("haes")
 
 
 @pytest.fixture

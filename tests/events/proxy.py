@@ -1,0 +1,105 @@
+"""A proxy between a client and a server that can lose, delay and cut what passes; knows nothing of what it carries."""
+
+import asyncio
+from contextlib import suppress
+
+
+class Proxy:
+    """Listens on a TCP port of the loopback and forwards to a Unix socket."""
+
+    def __init__(self, target: str) -> None:
+        """Prepares it.
+
+        Args:
+            target: path of the server's socket.
+        """
+        self.target = target
+        # Set whenever something that a client sent was passed on.
+        self.forwarded = asyncio.Event()
+        self._drop = asyncio.Event()
+        self._flow = asyncio.Event()
+        self._flow.set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL under which the server is reached through the proxy."""
+        assert self._server is not None
+        return f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+
+    async def start(self) -> None:
+        """Starts to listen."""
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+
+    async def stop(self) -> None:
+        """Cuts everything and stops listening."""
+        assert self._server is not None
+        self._server.close()
+        self.cut()
+        self._flow.set()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    def drop_reply(self) -> None:
+        """Lets the next commands reach the server, swallows the first reply and cuts that connection."""
+        self._drop.set()
+
+    def stall(self) -> None:
+        """Holds back everything that the server sends from now on."""
+        self._flow.clear()
+
+    def resume(self) -> None:
+        """Sends on what was held back."""
+        self._flow.set()
+
+    def cut(self) -> None:
+        """Breaks all connections; new ones are accepted."""
+        for writer in list(self._writers):
+            writer.close()
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        server_reader, server_writer = await asyncio.open_unix_connection(self.target)
+        ends = (writer, server_writer)
+        self._writers.update(ends)
+        tasks = [
+            asyncio.create_task(self._forward(reader, server_writer, ends)),
+            asyncio.create_task(self._return(server_reader, writer, ends)),
+        ]
+        self._tasks.update(tasks)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for end in ends:
+            with suppress(OSError):
+                await end.wait_closed()
+        self._writers.difference_update(ends)
+
+    async def _forward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
+    ) -> None:
+        """Carries what the client sends."""
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                writer.write(data)
+                await writer.drain()
+                self.forwarded.set()
+        _close(ends)
+
+    async def _return(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
+    ) -> None:
+        """Carries what the server answers, as far as the test lets it."""
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if self._drop.is_set():
+                    self._drop.clear()
+                    break
+                await self._flow.wait()
+                writer.write(data)
+                await writer.drain()
+        _close(ends)
+
+
+def _close(ends: tuple[asyncio.StreamWriter, ...]) -> None:
+    for end in ends:
+        end.close()
