@@ -1,0 +1,73 @@
+"""What an agent has read of the cluster's state, reduced to its own node; it outlives the moment it was read."""
+
+from dataclasses import dataclass
+
+from haes.state.cluster import ClusterState
+
+# States in which a resource is nobody's work on this node.
+_IDLE = frozenset({"stopped", "freeze", "error", "request_start"})
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the leader wants for one resource on this node.
+
+    Attributes:
+        known_running: the leader knows already that the resource runs and has nothing to forget, so that confirming
+            it once more would say nothing.
+    """
+
+    resource: str
+    state: str
+    number: int
+    target: str | None
+    timeout: int | None
+    known_running: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """The state from one node's point of view.
+
+    Attributes:
+        orders: for every resource on the node, by name.
+        active: number of resources that the agent has to look after, here or coming.
+        fence: the node is to be fenced.
+        maintenance: operators took the node out of service.
+        disarm: HA is being taken out of action, or is so.
+    """
+
+    orders: tuple[Order, ...] = ()
+    active: int = 0
+    fence: bool = False
+    maintenance: bool = False
+    disarm: bool = False
+
+
+def look(state: ClusterState, node: str) -> NodeView:
+    """Returns the view of a node."""
+    orders = []
+    active = 0
+    fence = state.node_state(node) == "fence"
+    for resource, record in state.resources.items():
+        here = record.node == node
+        if not here and record.target != node:
+            continue
+        if record.state not in _IDLE:
+            active += 1
+        if here:
+            fence |= record.state == "fence"
+            orders.append(
+                Order(
+                    resource,
+                    record.state,
+                    record.job,
+                    record.target,
+                    record.timeout,
+                    record.running and not record.failed_nodes,
+                )
+            )
+    orders.sort(key=lambda order: order.resource)
+    return NodeView(
+        tuple(orders), active, fence, node in state.maintenance, state.disarm is not None
+    )

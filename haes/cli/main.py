@@ -1,0 +1,56 @@
+"""The entry point `haes`: finds the command, runs it, and turns every expected error into one line and a status.
+
+Exit status: 0 done; 1 the answer is no (a scenario differs, a check fails); 2 a user can mend it, or the log is away.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from events.errors import HaesError
+
+# Commands and the modules that know them; a module is loaded only when its command is used.
+COMMANDS = {
+    "simulate": "haes.cli.simulate",
+    "replay": "haes.cli.replay",
+    "rules": "haes.cli.rules",
+    "fence": "haes.cli.fence",
+    "plan": "haes.cli.plan",
+    "demo": "haes.cli.demo",
+}
+STATUS_USER = 2
+STATUS_INTERRUPTED = 130
+
+
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Returns the parser; with `only` it knows a single command, which spares loading the others."""
+    parser = argparse.ArgumentParser(
+        prog="haes", description="High availability that remembers: an event-sourced HA manager on Redis Streams."
+    )
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, module in COMMANDS.items():
+        if only is None or only == name:
+            import_module(module).add_parser(subparsers)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    only = next((word for word in words if not word.startswith("-")), None)
+    parser = build_parser(only if only in COMMANDS else None)
+    options = parser.parse_args(words)
+    try:
+        status: int = options.run(options)
+    except HaesError as error:
+        print(f"haes: {error}", file=sys.stderr)  # noqa: T201 - printing is what a command line does
+        return STATUS_USER
+    except KeyboardInterrupt:
+        return STATUS_INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away (`| head`); what is left must not be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status

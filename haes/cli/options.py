@@ -1,0 +1,23 @@
+"""Options that several commands share."""
+
+import argparse
+import os
+
+DEFAULT_CLUSTER = "main"
+
+
+def add_log_options(parser: argparse.ArgumentParser, *, default: str | None) -> None:
+    """Adds `--log` and `--cluster`, which `$HAES_LOG` and `$HAES_CLUSTER` can set, too."""
+    parser.add_argument(
+        "--log",
+        metavar="URL",
+        default=os.environ.get("HAES_LOG", default),
+        help="the event log: memory:, embedded:PATH, redis://..., rediss://... or unix://... (default: $HAES_LOG"
+        + (f", else {default})" if default else ")"),
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        default=os.environ.get("HAES_CLUSTER", DEFAULT_CLUSTER),
+        help=f"the cluster's name in the log (default: $HAES_CLUSTER, else {DEFAULT_CLUSTER})",
+    )

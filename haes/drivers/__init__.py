@@ -1,0 +1,1 @@
+"""How a resource is really started, stopped, moved and checked."""

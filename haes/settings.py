@@ -1,0 +1,174 @@
+"""The cluster's settings: keys, defaults, allowed values; knows nothing of where they are kept.
+
+Settings live in two sections, `crs` (scheduling and balancing) and `ha`. A setting that is not given has its default.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from events.errors import UserError
+
+# The scheduler modes, and those of them that know loads and can therefore balance.
+SCHEDULERS = ("basic", "static", "dynamic")
+BALANCING_SCHEDULERS = ("static", "dynamic")
+METHODS = ("bruteforce", "topsis")
+BACKOFFS = ("none", "time", "series")
+SHUTDOWN_POLICIES = ("conditional", "freeze", "failover", "migrate")
+# Values of `ha-auto-rebalance`.
+BALANCER_OFF, BALANCER_ON, BALANCER_ADVISES = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting: its default, and what is allowed.
+
+    Attributes:
+        default: the value when nothing is set; None means off.
+        choices: allowed words, or empty for a number.
+        lowest: smallest allowed number.
+        highest: largest allowed number, None for no limit.
+        whole: only whole numbers.
+        unit: for messages.
+    """
+
+    default: str | float | None
+    choices: tuple[str, ...] = ()
+    lowest: float = 0
+    highest: float | None = None
+    whole: bool = True
+    unit: str = ""
+
+
+CRS_KEYS: dict[str, Key] = {
+    "ha": Key("basic", SCHEDULERS),
+    "ha-rebalance-on-start": Key(0, highest=1),
+    "ha-auto-rebalance": Key(0, highest=2),
+    "ha-auto-rebalance-threshold": Key(30, highest=100, whole=False, unit="percent"),
+    "ha-auto-rebalance-hold-duration": Key(3, unit="rounds"),
+    "ha-auto-rebalance-margin": Key(10, highest=100, whole=False, unit="percent"),
+    "ha-auto-rebalance-method": Key("bruteforce", METHODS),
+    "ha-auto-rebalance-backoff": Key("series", BACKOFFS),
+    "ha-auto-rebalance-backoff-base": Key(60, unit="seconds"),
+    "ha-auto-rebalance-backoff-max": Key(3600, unit="seconds"),
+    "ha-auto-rebalance-cooldown": Key(600, unit="seconds"),
+    "ha-auto-rebalance-max-target-load": Key(None, highest=100, whole=False, unit="percent"),
+    "ha-auto-rebalance-max-spread": Key(None, highest=100, whole=False, unit="percent"),
+    "ha-auto-rebalance-breaker": Key(10, unit="failed motions"),
+}
+HA_KEYS: dict[str, Key] = {"shutdown_policy": Key("conditional", SHUTDOWN_POLICIES)}
+SECTIONS: dict[str, dict[str, Key]] = {"crs": CRS_KEYS, "ha": HA_KEYS}
+
+# Percentages that used to be fractions: a value between 0 and 1 is almost certainly an old one.
+ONCE_FRACTIONS = ("ha-auto-rebalance-threshold", "ha-auto-rebalance-margin")
+
+Settings = dict[str, dict[str, Any]]
+
+
+def allowed(key: Key) -> str:
+    """Says in words what a setting may be."""
+    if key.choices:
+        return " or ".join(key.choices)
+    number = "a whole number" if key.whole else "a number"
+    limit = f"from {key.lowest:g}" + (f" to {key.highest:g}" if key.highest is not None else " on")
+    unit = f" ({key.unit})" if key.unit else ""
+    return f"{number} {limit}{unit}" + (", or off" if key.default is None else "")
+
+
+def check_value(section: str, name: str, value: object, origin: str) -> str | float | None:
+    """Returns a setting's value in its proper type.
+
+    Raises:
+        UserError: the key or the value is not allowed; the message names origin, key and what is allowed.
+    """
+    key = SECTIONS[section].get(name)
+    if key is None:
+        known = ", ".join(SECTIONS[section])
+        raise UserError(f"{origin}: unknown setting '{name}' in section '{section}'; known are {known}")
+    if key.choices:
+        if value in key.choices:
+            return cast("str", value)
+    elif value == "off" and key.default is None:
+        return None
+    else:
+        number = _number(value)
+        if (
+            number is not None
+            and number >= key.lowest
+            and (key.highest is None or number <= key.highest)
+            and (not key.whole or number == int(number))
+        ):
+            return int(number) if number == int(number) else number
+    raise UserError(f"{origin}: setting '{name}' cannot be '{value}'; allowed is {allowed(key)}")
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int | float):
+        return value
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
+
+
+def check_settings(raw: object, origin: str) -> Settings:
+    """Checks settings as they come from a file: `{"crs": {...}, "ha": {...}}`; only what is set is returned.
+
+    Raises:
+        UserError: a section, key or value is not allowed.
+    """
+    if not isinstance(raw, Mapping):
+        raise UserError(f"{origin}: settings must be an object with the sections crs and ha")
+    checked: Settings = {}
+    for section, values in raw.items():
+        if section not in SECTIONS:
+            raise UserError(f"{origin}: unknown section '{section}'; known are {', '.join(SECTIONS)}")
+        if not isinstance(values, Mapping):
+            raise UserError(f"{origin}: section '{section}' must be an object")
+        checked[section] = {
+            str(name): check_value(section, str(name), value, origin) for name, value in values.items()
+        }
+    return checked
+
+
+def override(settings: Settings, assignment: str) -> None:
+    """Changes settings in place by `KEY=VALUE`; a bare key belongs to `crs`, others are written `SECTION.KEY`.
+
+    Raises:
+        UserError: it is no assignment, or key or value are not allowed.
+    """
+    name, equals, value = assignment.partition("=")
+    if not equals:
+        raise UserError(f"--set {assignment}: expected KEY=VALUE")
+    section, dot, rest = name.partition(".")
+    if dot and section in SECTIONS:
+        name = rest
+    else:
+        section = "crs"
+    settings.setdefault(section, {})[name] = check_value(section, name, value, "--set")
+
+
+def warnings_for(settings: Settings) -> list[str]:
+    """Names the settings that are allowed but almost certainly mistaken."""
+    crs = settings.get("crs", {})
+    return [
+        f"setting '{name}' is {crs[name]}: percent are expected (30 for 30 %), a value below 1 is almost never meant"
+        for name in ONCE_FRACTIONS
+        if 0 < crs.get(name, 0) < 1
+    ]
+
+
+def crs(settings: Settings, name: str) -> Any:
+    """Returns the value of a `crs` setting, its default where it is not set."""
+    section = settings.get("crs")
+    if section is not None and name in section:
+        return section[name]
+    return CRS_KEYS[name].default
+
+
+def shutdown_policy(settings: Settings) -> str:
+    """Returns what an agent does with its resources when its node shuts down."""
+    value: str = settings.get("ha", {}).get("shutdown_policy", HA_KEYS["shutdown_policy"].default)
+    return value

@@ -1,0 +1,167 @@
+"""The cluster's state: the fold of every event so far. Holds and copies; what events do to it is in the fold modules.
+
+A leader decides on a working copy, which copies a record only when it changes, so that a round over ten thousand
+resources costs no more than what it changes.
+"""
+
+from typing import Any
+
+from haes.balancer.memory import BalanceMemory
+from haes.settings import Settings
+from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
+
+
+class ClusterState:
+    """Everything that a replay leads to.
+
+    Attributes:
+        n: sequence number of the last event applied.
+        at: domain time of that event, seconds.
+        epoch: highest epoch seen.
+        name: the cluster's name.
+        members: nodes that belong to the cluster.
+        nodes: node -> state of its machine, for nodes that a leader has seen.
+        present: nodes that the present leader saw in its last round that changed something about it.
+        last_online: node -> when it was last seen online, for the fencing delay; known to the present leader only.
+        maintenance: nodes that operators took out of service.
+        disarm: set while HA is being taken, or is, out of action.
+        leader: the node whose manager leads, or None.
+        scheduler: the scheduler mode in use by the present leader, or None.
+        settings: what is set, by section.
+        rules_text: affinity rules as written.
+        groups_text: old-style groups as written.
+        rules_applied: digest of what the present leader took into use, or None.
+        groups_rounds_left: rounds until groups are turned into rules, or None.
+        configurations: resource -> configuration.
+        resources: resource -> record.
+        agents: node -> what its agent reported.
+        managers: node -> state of its manager's machine.
+        commands: what operators asked for and nobody looked at yet, by id.
+        command_count: commands ever received.
+        balance: the balancer's memory.
+        versions: subject -> number of events about it, for guarded appends.
+        parked: subject -> why its events are no longer applied.
+    """
+
+    __slots__ = (
+        "_own",
+        "agents",
+        "at",
+        "balance",
+        "command_count",
+        "commands",
+        "configurations",
+        "disarm",
+        "epoch",
+        "groups_rounds_left",
+        "groups_text",
+        "last_online",
+        "leader",
+        "maintenance",
+        "managers",
+        "members",
+        "n",
+        "name",
+        "nodes",
+        "parked",
+        "present",
+        "resources",
+        "rules_applied",
+        "rules_text",
+        "scheduler",
+        "settings",
+        "versions",
+    )
+
+    def __init__(self) -> None:
+        self.n = 0
+        self.at: float = 0
+        self.epoch = 0
+        self.name = ""
+        self.members: set[str] = set()
+        self.nodes: dict[str, str] = {}
+        self.present: set[str] = set()
+        self.last_online: dict[str, float] = {}
+        self.maintenance: set[str] = set()
+        self.disarm: Disarm | None = None
+        self.leader: str | None = None
+        self.scheduler: str | None = None
+        self.settings: Settings = {}
+        self.rules_text = ""
+        self.groups_text = ""
+        self.rules_applied: str | None = None
+        self.groups_rounds_left: int | None = None
+        self.configurations: dict[str, ResourceConfiguration] = {}
+        self.resources: dict[str, ResourceRecord] = {}
+        self.agents: dict[str, AgentRecord] = {}
+        self.managers: dict[str, str] = {}
+        self.commands: dict[int, Command] = {}
+        self.command_count = 0
+        self.balance = BalanceMemory()
+        self.versions: dict[str, int] = {}
+        self.parked: dict[str, Parked] = {}
+        # None: every record belongs to this state. A set: names of the records that this copy has made its own.
+        self._own: set[tuple[str, str]] | None = None
+
+    def working_copy(self) -> "ClusterState":
+        """Returns a copy that can be changed without changing this state; records are copied when they change."""
+        copy = ClusterState()
+        for name in ("n", "at", "epoch", "name", "disarm", "leader", "scheduler", "rules_text", "groups_text"):
+            setattr(copy, name, getattr(self, name))
+        copy.rules_applied = self.rules_applied
+        copy.groups_rounds_left = self.groups_rounds_left
+        copy.command_count = self.command_count
+        copy.members = set(self.members)
+        copy.nodes = dict(self.nodes)
+        copy.present = set(self.present)
+        copy.last_online = dict(self.last_online)
+        copy.maintenance = set(self.maintenance)
+        copy.settings = self.settings  # replaced as a whole, never changed in place
+        copy.configurations = dict(self.configurations)
+        copy.resources = dict(self.resources)
+        copy.agents = dict(self.agents)
+        copy.managers = dict(self.managers)
+        copy.commands = dict(self.commands)
+        copy.balance = self.balance.copy()
+        copy.versions = dict(self.versions)
+        copy.parked = dict(self.parked)
+        copy._own = set()
+        return copy
+
+    def record(self, resource: str) -> ResourceRecord:
+        """Returns the resource's record for changing.
+
+        Raises:
+            KeyError: the leader does not look after the resource.
+        """
+        record = self.resources[resource]
+        if self._own is not None and ("record", resource) not in self._own:
+            record = self.resources[resource] = record.copy()
+            self._own.add(("record", resource))
+        return record
+
+    def configuration(self, resource: str) -> ResourceConfiguration:
+        """Returns the resource's configuration for changing.
+
+        Raises:
+            KeyError: the resource has no configuration.
+        """
+        configuration = self.configurations[resource]
+        if self._own is not None and ("configuration", resource) not in self._own:
+            configuration = self.configurations[resource] = configuration.copy()
+            self._own.add(("configuration", resource))
+        return configuration
+
+    def online_nodes(self) -> list[str]:
+        """Returns the nodes that can take resources, by name."""
+        return sorted(node for node, state in self.nodes.items() if state == "online")
+
+    def node_state(self, node: str) -> str:
+        """Returns the state of a node's machine; nodes that no leader has seen are unknown."""
+        return self.nodes.get(node, "unknown")
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the whole state as plain data, in a fixed order, for comparing and showing."""
+        from haes.state.describe import describe  # noqa: PLC0415 - describing is not part of holding
+
+        return describe(self)

@@ -1,0 +1,39 @@
+"""Which events change the balancer's memory; what they do is in the memory itself."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from haes.balancer.memory import BalanceMemory
+from haes.state.cluster import ClusterState
+
+Payload = Mapping[str, Any]
+
+
+def _on_memory(
+    change: Callable[[BalanceMemory, Payload], None],
+) -> Callable[[ClusterState, str, Payload, float], None]:
+    def handler(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+        change(state.balance, payload)
+
+    return handler
+
+
+def _retried(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    state.commands.pop(payload.get("command"), None)
+    state.balance.apply_retried(payload)
+
+
+BALANCE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
+    "balance.motion": _on_memory(BalanceMemory.apply_motion),
+    "balance.moved": _on_memory(BalanceMemory.apply_moved),
+    "balance.failed": _on_memory(BalanceMemory.apply_failed),
+    "balance.dropped": _on_memory(BalanceMemory.apply_dropped),
+    "balance.series": _on_memory(BalanceMemory.apply_series),
+    "balance.motion_refused": _on_memory(BalanceMemory.apply_motion_refused),
+    "balance.advised": _on_memory(BalanceMemory.apply_advised),
+    "balance.refused": _on_memory(BalanceMemory.apply_refused),
+    "balance.preflight": _on_memory(BalanceMemory.apply_preflight),
+    "balance.paused": _on_memory(BalanceMemory.apply_paused),
+    "balance.resumed": _on_memory(BalanceMemory.apply_resumed),
+    "balance.retried": _retried,
+}

@@ -1,0 +1,120 @@
+"""What events about the cluster as a whole do to the state."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from haes.state.cluster import ClusterState
+from haes.state.records import Command, Disarm, ResourceRecord
+
+Payload = Mapping[str, Any]
+
+
+def created(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`cluster.created`."""
+    state.name = payload["name"]
+
+
+def imported(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`cluster.imported`: takes states over as they are; nothing of it is checked by the machines."""
+    state.nodes.update(payload["nodes"])
+    for resource, values in payload["resources"].items():
+        state.resources[resource] = ResourceRecord(**values)
+    state.maintenance.update(payload["maintenance"])
+    if payload["disarm"] is not None:
+        state.disarm = Disarm(**payload["disarm"])
+    state.leader = payload["leader"]
+
+
+def membership(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`cluster.membership`: whom the leader sees, and when those that left were last seen."""
+    state.present = set(payload["online"])
+    for node in state.present:
+        state.last_online.pop(node, None)
+    state.last_online.update(payload["left"])
+
+
+def settings_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`settings.changed`."""
+    state.settings = {section: dict(values) for section, values in payload["settings"].items()}
+
+
+def rules_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`rules.changed`."""
+    state.rules_text = payload["text"]
+
+
+def rules_applied(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`rules.applied`."""
+    state.rules_applied = payload["digest"]
+
+
+def groups_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`groups.changed`."""
+    state.groups_text = payload["text"]
+    if not state.groups_text:
+        state.groups_rounds_left = None
+
+
+def groups_waiting(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`groups.migration_waiting`."""
+    state.groups_rounds_left = payload["rounds_left"]
+
+
+def scheduler_selected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`scheduler.selected`."""
+    state.scheduler = payload["mode"]
+
+
+def disarm_requested(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`disarm.requested`."""
+    state.commands.pop(payload["command"], None)
+    state.disarm = Disarm(mode=payload["mode"], state="disarming")
+
+
+def disarm_completed(state: ClusterState, _subject: str, _payload: Payload, _at: float) -> None:
+    """`disarm.completed`."""
+    if state.disarm is not None:
+        state.disarm = Disarm(mode=state.disarm.mode, state="disarmed")
+
+
+def arm_requested(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`arm.requested`."""
+    state.commands.pop(payload["command"], None)
+    state.disarm = None
+
+
+def command_received(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`command.received`: the command waits for the leader."""
+    number = payload["id"]
+    state.command_count = max(state.command_count, number)
+    state.commands[number] = Command(
+        id=number,
+        verb=payload["verb"],
+        arguments=tuple(payload["arguments"]),
+        text=payload["text"],
+        user=payload["user"],
+    )
+
+
+def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`command.rejected`, `command.ignored`."""
+    state.commands.pop(payload["id"], None)
+
+
+CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
+    "cluster.created": created,
+    "cluster.imported": imported,
+    "cluster.membership": membership,
+    "settings.changed": settings_changed,
+    "rules.changed": rules_changed,
+    "rules.applied": rules_applied,
+    "groups.changed": groups_changed,
+    "groups.migration_waiting": groups_waiting,
+    "scheduler.selected": scheduler_selected,
+    "disarm.requested": disarm_requested,
+    "disarm.completed": disarm_completed,
+    "arm.requested": arm_requested,
+    "command.received": command_received,
+    "command.rejected": command_settled,
+    "command.ignored": command_settled,
+}

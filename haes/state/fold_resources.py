@@ -1,0 +1,190 @@
+"""What events about resources do to the state: configuration, the record of the state machine, orders and results."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from haes.machines import RESOURCE
+from haes.state.cluster import ClusterState
+from haes.state.records import ResourceConfiguration, ResourceRecord
+
+Payload = Mapping[str, Any]
+
+# Configuration values whose change may change what the driver says about a motion.
+_ABOUT_NEEDS = "needs"
+
+
+def configured(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.configured`: sets values of a configuration, which begins to exist with its node."""
+    changes = payload["changes"]
+    if subject in state.configurations:
+        configuration = state.configuration(subject)
+    else:
+        configuration = state.configurations[subject] = ResourceConfiguration(node=changes["node"])
+    for name, value in changes.items():
+        setattr(configuration, name, value)
+    for name in payload.get("unset", ()):
+        setattr(configuration, name, ResourceConfiguration.__dataclass_fields__[name].default)
+    if _ABOUT_NEEDS in changes:
+        state.balance.forget_answers(resource=subject)
+
+
+def unconfigured(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.unconfigured`: the balancer forgets what it knew about the resource."""
+    state.configurations.pop(subject, None)
+    state.balance.forget_resource(subject)
+
+
+def added(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.added`: job numbers go on where an earlier record left off, so that no report fits two orders."""
+    state.resources[subject] = ResourceRecord(
+        state=payload["state"], node=payload["node"], job=state.versions.get(subject, 0)
+    )
+
+
+def removed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.removed`."""
+    state.resources.pop(subject, None)
+
+
+def entered(new_state: str, state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.<state>`: what belonged to the old state ends, the agent gets a new order."""
+    record = state.record(subject)
+    record.state = RESOURCE.apply(record.state, new_state)
+    record.node = payload.get("node", record.node)
+    record.target = payload.get("target")
+    record.timeout = payload.get("timeout")
+    record.origin = payload.get("origin")
+    _fresh_order(record)
+
+
+def frozen_by_disarm(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.frozen_by_disarm`."""
+    record = state.record(subject)
+    record.state = RESOURCE.apply(record.state, "freeze")
+    record.failed_nodes = None
+    record.target = None
+    record.timeout = None
+    _fresh_order(record)
+
+
+def reset(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.reset`: only state, node, order, its confirmation and the way back from maintenance stay."""
+    record = state.record(subject)
+    record.failed_nodes = None
+    record.target = None
+    record.timeout = None
+    record.request = None
+
+
+def _fresh_order(record: ResourceRecord) -> None:
+    record.request = None
+    record.running = False
+    record.result = None
+    record.job += 1
+
+
+def moved_by_hand(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.moved_while_disarmed`, `resource.location_fixed`."""
+    state.record(subject).node = payload["node"]
+
+
+def motion_queued(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.motion_queued`."""
+    state.commands.pop(payload.get("command"), None)
+    state.record(subject).request = (payload["verb"], payload["target"], payload["origin"])
+
+
+def stop_queued(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.stop_queued`."""
+    state.commands.pop(payload["command"], None)
+    state.record(subject).request = ("stop", payload["timeout"], f"command/{payload['command']}")
+
+
+def request_dropped(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.request_dropped`."""
+    state.record(subject).request = None
+
+
+def confirmed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.confirmed`: it runs; nodes where its start failed before are forgotten."""
+    record = state.record(subject)
+    record.running = True
+    record.failed_nodes = None
+    record.result = None
+    record.job += 1
+
+
+def start_failed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.start_failed`: its node counts as tried."""
+    record = state.record(subject)
+    record.running = False
+    record.failed_nodes = [*(record.failed_nodes or ()), record.node]
+    record.result = None
+    record.job += 1
+
+
+def recovered(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.recovered`: it belongs to another node now, in fact and in configuration."""
+    state.record(subject).node = payload["node"]
+    state.configuration(subject).node = payload["node"]
+
+
+def unlocked(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.unlocked`."""
+    state.configuration(subject).lock = None
+
+
+def maintenance_noted(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.maintenance_noted`."""
+    state.record(subject).maintenance_node = payload["node"]
+
+
+def maintenance_ended(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`resource.maintenance_ended`."""
+    state.record(subject).maintenance_node = None
+
+
+def failures_cleared(state: ClusterState, subject: str, payload: Payload, at: float) -> None:
+    """`resource.stopped`: leaving error or recovery for stopped forgets where starts failed."""
+    record = state.record(subject)
+    if payload["previous"] in {"error", "recovery"}:
+        record.failed_nodes = None
+    entered("stopped", state, subject, payload, at)
+
+
+def job_moved(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`job.moved`: the fact is recorded where it happens, by the agent that moved the resource."""
+    if subject in state.configurations:
+        state.configuration(subject).node = payload["target"]
+
+
+def job_done(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`job.done`: a report about an order that was replaced meanwhile says nothing."""
+    if subject in state.resources and state.resources[subject].job == payload["job"]:
+        state.record(subject).result = payload["exit_code"]
+
+
+RESOURCE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
+    "resource.configured": configured,
+    "resource.unconfigured": unconfigured,
+    "resource.added": added,
+    "resource.removed": removed,
+    **{f"resource.{new_state}": partial(entered, new_state) for new_state in RESOURCE.states},
+    "resource.stopped": failures_cleared,
+    "resource.frozen_by_disarm": frozen_by_disarm,
+    "resource.reset": reset,
+    "resource.moved_while_disarmed": moved_by_hand,
+    "resource.location_fixed": moved_by_hand,
+    "resource.motion_queued": motion_queued,
+    "resource.stop_queued": stop_queued,
+    "resource.request_dropped": request_dropped,
+    "resource.confirmed": confirmed,
+    "resource.start_failed": start_failed,
+    "resource.recovered": recovered,
+    "resource.unlocked": unlocked,
+    "resource.maintenance_noted": maintenance_noted,
+    "resource.maintenance_ended": maintenance_ended,
+    "job.moved": job_moved,
+    "job.done": job_done,
+}

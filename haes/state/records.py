@@ -1,0 +1,117 @@
+"""What the cluster knows of one resource, agent or command; plain records, no rules."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+# What a resource's configuration may hold, besides what a motion needs of its target.
+CONFIGURATION_DEFAULTS: dict[str, Any] = {
+    "state": "disabled",
+    "failback": True,
+    "max_restart": 1,
+    "max_relocate": 1,
+}
+
+
+@dataclass(slots=True)
+class ResourceConfiguration:
+    """What people ask of a resource, and where it is.
+
+    Attributes:
+        node: where the resource is registered; a motion changes it, and so does a recovery.
+        state: the requested state: started, stopped, disabled or ignored.
+        failback: whether the resource goes back to its preferred node when that returns.
+        max_restart: start tries on one node after the first.
+        max_relocate: nodes tried after the first.
+        group: old-style group, or None.
+        lock: why the resource may not be touched, or None.
+        auto_rebalance: whether the balancer may move it.
+        needs: what a node must offer for the resource to move there, and what ties it to its node.
+    """
+
+    node: str
+    state: str = "disabled"
+    failback: bool = True
+    max_restart: int = 1
+    max_relocate: int = 1
+    group: str | None = None
+    lock: str | None = None
+    auto_rebalance: bool = True
+    needs: dict[str, Any] = field(default_factory=dict)
+
+    def copy(self) -> "ResourceConfiguration":
+        """Returns an independent copy."""
+        return replace(self)
+
+
+@dataclass(slots=True)
+class ResourceRecord:
+    """What the leader keeps of a resource that it looks after.
+
+    Attributes:
+        state: state of the resource's machine.
+        node: where the resource is.
+        target: where it is going, in the states that have a target.
+        timeout: seconds that a stop may take, where one was asked for.
+        request: a queued (`migrate`|`relocate`, target, origin) or (`stop`, timeout, origin).
+        origin: what the present motion or stop goes back to (`command/17`, `motion/4`), or None.
+        failed_nodes: nodes on which its start failed, in order; None before the first failure.
+        maintenance_node: the node that it left for maintenance.
+        running: the agent has confirmed that it runs; only in state started.
+        job: number of the job that the agent is to do; grows with every order.
+        result: exit code of that job, once reported and until the leader has used it.
+    """
+
+    state: str
+    node: str
+    target: str | None = None
+    timeout: int | None = None
+    request: tuple[str, Any, str] | None = None
+    origin: str | None = None
+    failed_nodes: list[str] | None = None
+    maintenance_node: str | None = None
+    running: bool = False
+    job: int = 1
+    result: int | None = None
+
+    def copy(self) -> "ResourceRecord":
+        """Returns an independent copy."""
+        failed = self.failed_nodes
+        return replace(self, failed_nodes=None if failed is None else list(failed))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord:
+    """What an agent last reported of itself: the state of its machine and its mode.
+
+    The mode is active, maintenance, disarm, restart (leaves, freezes) or shutdown (leaves, stops).
+    """
+
+    state: str
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What an operator asked for and the leader has not yet looked at."""
+
+    id: int
+    verb: str
+    arguments: tuple[str, ...]
+    text: str
+    user: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disarm:
+    """HA is being taken out of action (disarming) or is so (disarmed); mode: freeze or ignore."""
+
+    mode: str
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A subject whose events are no longer applied, since one of them could not be: its number and why."""
+
+    n: int
+    reason: str
