@@ -34,7 +34,15 @@ class LeaseHeld(LogConflict):
 
 
 class LogFault(HaesError):
-    """The log is not the one the reader knew, or an entry cannot be understood."""
+    """The log is not the one the reader knew, or an entry cannot be understood.
+
+    Attributes:
+        n: number of the event that was to be read next, 0 when the fault is not about one event.
+        subject: whom that event is about, as far as the entry still tells; empty otherwise.
+    """
+
+    n: int = 0
+    subject: str = ""
 
 
 class LogMissing(LogFault):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from events.codec import N, decode_entry
+from events.codec import FIELDS, SUBJECT, N, decode_entry
 from events.envelope import Event
 from events.errors import EntryCorrupt, Fenced, LeaseHeld, LogFault, LogForked, LogMissing, LogTruncated, StaleDecision
 from events.log.port import START_ID, Checkpoint, Head, RawEntry, Token
@@ -82,10 +82,19 @@ def decode_after(after: int, entries: Iterable[RawEntry]) -> list[Event]:
         except LogFault as fault:
             if events:
                 break
-            raise type(fault)(f"event {after + 1} (entry {entry_id.decode(errors='replace')}): {fault}") from fault
+            raise _placed(fault, after + 1, entry_id, flat) from fault
         events.append(event)
         after = event.n
     return events
+
+
+def _placed(fault: LogFault, n: int, entry_id: bytes, flat: Sequence[bytes]) -> LogFault:
+    """Returns a fault that says where it is and whom it concerns."""
+    placed = type(fault)(f"event {n} (entry {entry_id.decode(errors='replace')}): {fault}")
+    placed.n = n
+    if tuple(flat[:SUBJECT:2]) == FIELDS[: SUBJECT // 2 + 1]:
+        placed.subject = flat[SUBJECT].decode(errors="replace")
+    return placed
 
 
 def _gap(event: Event, after: int) -> LogFault:

@@ -6,7 +6,8 @@
 --       OK    CREATED    MISSING    FOREIGN, key of what is there and is not a log
 --
 -- Another run id means that another server took over, or that it was restarted: time passed that nobody could use to
--- renew, so every lease gets a full term from now on. Domain time goes on (see read_head).
+-- renew, so every lease gets a full term from now on, except those that had run out before. Domain time goes on (see
+-- read_head).
 
 if redis.call('EXISTS', KEYS[1]) == 0 then
   if ARGV[1] == '' then
@@ -29,8 +30,9 @@ if not head or not head.n or not head.time_offset or not head.last_time then
 end
 if redis.call('HGET', KEYS[1], 'server') ~= ARGV[2] then
   for index = 7, #KEYS do
-    local term = redis.call('HGET', KEYS[index], 'term')
-    if term and term ~= '' then
+    local lease = redis.call('HMGET', KEYS[index], 'term', 'expires')
+    local term, expires = lease[1], lease[2]
+    if term and term ~= '' and tonumber(expires) > head.last_time then
       redis.call('HSET', KEYS[index], 'expires', whole(head.now + tonumber(term)))
     end
   end

@@ -388,8 +388,9 @@ class ReadContract:
         log, _ = await _filled(hands, 2)
         await hands.write(f"{_parts((await log.head()).last_id)[0] + 1}-0", [b"key", b"value"])
         assert [event.n for event in await log.read()] == [1, 2]
-        with pytest.raises(EntryCorrupt, match="event 3"):
+        with pytest.raises(EntryCorrupt, match="event 3") as caught:
             await log.read(2)
+        assert (caught.value.n, caught.value.subject) == (3, "")
 
     async def test_an_entry_that_is_damaged_is_corrupt(self, hands: Hands) -> None:
         """Data that cannot be decoded is named by event number."""
@@ -404,8 +405,19 @@ class ReadContract:
         log, _ = await _filled(hands, 1)
         [(entry_id, flat)] = [entry async for chunk in log.raw_chunks() for entry in chunk]
         await hands.write(_next(entry_id), [b"n", b"2", b"type", b"test.future", *flat[4:]])
-        with pytest.raises(EventUnknown, match=r"event 2 .*test\.future"):
+        with pytest.raises(EventUnknown, match=r"event 2 .*test\.future") as caught:
             await log.read(1)
+        assert (caught.value.n, caught.value.subject) == (2, "vm:101")
+
+    async def test_a_reader_may_go_on_behind_a_bad_entry(self, hands: Hands) -> None:
+        """Who has parked what an unreadable event is about reads on with the next number."""
+        log, token = await _filled(hands, 1)
+        [(entry_id, flat)] = [entry async for chunk in log.raw_chunks() for entry in chunk]
+        await hands.write(_next(entry_id), [b"n", b"2", b"type", b"test.future", *flat[4:]])
+        await hands.advance(1)
+        await log.append([happened(value=3)], token=token)
+        assert [event.n for event in await log.read()] == [1]
+        assert [event.n for event in await log.read(2)] == [3]
 
     async def test_a_number_that_does_not_follow_is_a_fault(self, hands: Hands) -> None:
         """A hole in the numbers and a number that comes twice are both noticed."""

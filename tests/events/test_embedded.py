@@ -117,7 +117,8 @@ async def test_a_second_process_shares_the_server(tmp_path: Path) -> None:
     with _owner(tmp_path) as (owner, pid):
         log = EmbeddedLog(tmp_path, "test")
         await log.open()
-        assert log.server.pid is None
+        shared = log.server.pid
+        assert shared is None
         token = await log.acquire("leader", "node1")
         await log.append([happened()], token=token)
         await log.close()
@@ -126,7 +127,8 @@ async def test_a_second_process_shares_the_server(tmp_path: Path) -> None:
         owner.wait(SOON)
     _wait_for_end(pid)
     await log.open()
-    assert log.server.pid is not None
+    own = log.server.pid
+    assert own is not None
     assert (await log.head()).n == 1
     await log.close()
 

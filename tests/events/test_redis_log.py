@@ -8,7 +8,7 @@ import pytest
 from events.embedded import EmbeddedRedis
 from events.errors import LogForked, LogMissing, LogUnavailable, UserError
 from events.log import redis as redis_log
-from events.log.port import Batch
+from events.log.port import Batch, LeaseInfo
 from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
 from tests.events.hands import MICRO, RedisHands
@@ -217,13 +217,17 @@ class TestOtherServer:
 
     async def test_every_lease_gets_a_full_term(self, server: EmbeddedRedis, hands: RedisHands) -> None:
         """Nobody could renew while the server was away, so no lease runs out for that."""
+        await hands.log.acquire("agent/node2", "node2", ttl=10)
         token = await hands.log.acquire("leader", "node1", ttl=100)
         await hands.advance(99)
+        await hands.log.append([happened()], token=token)
         await server.stop()
         await server.start()
-        lease = await _patiently(hands)
-        assert lease == pytest.approx(100, abs=1)
+        leases = await _patiently(hands)
+        assert leases["leader"].expires_in == pytest.approx(100, abs=1)
         await hands.log.append([happened()], token=token)
+        # This one had run out before the server went away, so nothing was taken from it.
+        assert leases["agent/node2"].expires_in == pytest.approx(-89, abs=1)
 
     async def test_domain_time_goes_on(self, hands: RedisHands) -> None:
         """Where the new server's clock is behind, time goes on from the last one that was handed out."""
@@ -244,12 +248,12 @@ class TestOtherServer:
             await asyncio.wait_for(_retry_head(hands), SOON)
 
 
-async def _patiently(hands: RedisHands) -> float | None:
-    """Returns how long the leader's lease lasts, once the connection is back."""
+async def _patiently(hands: RedisHands) -> dict[str, LeaseInfo]:
+    """Returns the leases, once the connection is back."""
     async with asyncio.timeout(SOON):
         while True:
             try:
-                return (await hands.log.leases())["leader"].expires_in
+                return await hands.log.leases()
             except LogUnavailable:
                 await asyncio.sleep(0)
 
