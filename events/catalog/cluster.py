@@ -11,7 +11,7 @@ declare(
 declare("cluster.membership", "online left", meaning="which nodes the leader sees; when those that left were last seen")
 declare("settings.changed", "settings", meaning="the settings, whole: section -> key -> value")
 declare("rules.changed", "text", meaning="the affinity rules, whole, as section configuration")
-declare("rules.applied", "digest dropped", meaning="the leader took rules into use; dropped: [rule, option, code, details]")
+declare("rules.applied", "digest nodes dropped", meaning="the leader took rules into use; dropped: [rule, option, code, details]")
 declare("groups.changed", "text", meaning="the old-style groups, whole; an empty text means they are gone")
 declare("groups.migration_waiting", "rounds_left", meaning="rounds until groups are turned into rules for good")
 declare(

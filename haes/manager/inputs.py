@@ -25,7 +25,7 @@ class Loads:
         limits: resource -> what it may use at most, for mode static.
         node_loads: node -> capacity and present load, for mode dynamic.
         resource_loads: resource -> limits and present load, for mode dynamic.
-        remarks: (event type, subject, payload) of things noticed while measuring loads for mode dynamic.
+        remarks: (event type, subject, author, payload) of things noticed while measuring loads for mode dynamic.
         sample: name of the sample in the telemetry stream, or None.
     """
 
@@ -33,7 +33,7 @@ class Loads:
     limits: Mapping[str, ResourceStats] = field(default_factory=dict)
     node_loads: Mapping[str, NodeStats] = field(default_factory=dict)
     resource_loads: Mapping[str, ResourceStats] = field(default_factory=dict)
-    remarks: Sequence[tuple[str, str, Mapping[str, Any]]] = ()
+    remarks: Sequence[tuple[str, str, str, Mapping[str, Any]]] = ()
     sample: str | None = None
 
 

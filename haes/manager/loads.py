@@ -35,8 +35,8 @@ def _usage_for(round_: Round) -> Usage:
         try:
             if mode == "static":
                 return StaticUsage(_of_nodes(loads.capacities, nodes, mode), loads.limits)
-            for type_, subject, payload in loads.remarks:
-                round_.batch.emit(type_, subject, **payload)
+            for type_, subject, author, payload in loads.remarks:
+                round_.batch.emit(type_, subject, by=author, **payload)
             return DynamicUsage(_of_nodes(loads.node_loads, nodes, mode), loads.resource_loads)
         except UsageProblem as problem:
             round_.batch.emit("scheduler.fallback", "cluster", mode=mode, problem=str(problem))

@@ -15,7 +15,7 @@ from haes.manager.context import Round
 from haes.manager.groups_migration import try_migration
 from haes.manager.inputs import RoundInputs
 from haes.manager.loads import build_usage, select_scheduler
-from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest
+from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rules_key
 from haes.state.batch import Batch
 
 
@@ -47,6 +47,7 @@ class Leader:
         assert batch.state is not None  # noqa: S101 - leaders decide on a working copy
         round_ = Round(batch.state, batch, inputs, self.rules or RulesInUse(), streak=inputs.streak)
         round_.modes = {node: _mode(round_, node) for node in round_.state.nodes}
+        nodes_changed = inputs.online.keys() != batch.state.nodes.keys()
         nodes.observe(round_)
         if not nodes.is_operational(round_, inputs.node):
             batch.emit("manager.offline", inputs.node)
@@ -55,23 +56,32 @@ class Leader:
         try_migration(round_)
         _follow_configuration(round_)
         build_usage(round_)
-        self._use_rules(round_)
+        self._use_rules(round_, nodes_changed=nodes_changed)
         _drop_unusable_requests(round_)
         serve_commands(round_)
         self._decide(round_)
         self.streak = round_.streak
         self.previous_round_at = inputs.at
 
-    def _use_rules(self, round_: Round) -> None:
+    def _use_rules(self, round_: Round, *, nodes_changed: bool) -> None:
         """Takes the rules into use when they are new, to the cluster or to this leader."""
-        digest = rules_digest(round_.state)
-        if self.rules is None or self.rules.key != digest:
-            self.rules = build_rules(round_.state)
+        state = round_.state
+        digest = rules_digest(state)
+        # Nodes that no leader has seen yet count as a change in every round until they are seen.
+        renew = state.rules_applied != digest or nodes_changed
+        nodes_used = sorted(state.nodes) if renew else state.rules_nodes
+        if self.rules is None or self.rules.key != rules_key(state, nodes_used):
+            self.rules = build_rules(state, nodes_used)
         round_.rules = self.rules
-        if round_.state.rules_applied != digest:
-            dropped = [[item.rule, item.option, item.code, dict(item.details)] for item in self.rules.findings]
+        dropped = [[item.rule, item.option, item.code, dict(item.details)] for item in self.rules.findings]
+        if state.rules_applied != digest or nodes_used != state.rules_nodes or (renew and dropped):
             round_.batch.emit(
-                "rules.applied", "rules", about=f"{len(dropped)} dropped", digest=digest, dropped=dropped
+                "rules.applied",
+                "rules",
+                about=f"{len(dropped)} dropped",
+                digest=digest,
+                nodes=nodes_used,
+                dropped=dropped,
             )
 
     def _decide(self, round_: Round) -> None:

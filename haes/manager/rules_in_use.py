@@ -3,6 +3,7 @@
 The texts in the state are the truth. Old-style groups count as rules until they are turned into rules for good.
 """
 
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -43,14 +44,17 @@ class RulesInUse:
 
 
 def rules_digest(state: ClusterState) -> str:
-    """Returns a digest of what the rules follow from: their text, the groups' text and the known nodes."""
-    parts = (state.rules_text, state.groups_text, ",".join(sorted(state.nodes)))
-    return sha256("\0".join(parts).encode()).hexdigest()[:16]
+    """Returns a digest of what people wrote: rules and groups."""
+    return sha256(f"{state.rules_text}\0{state.groups_text}".encode()).hexdigest()[:16]
 
 
-def build_rules(state: ClusterState) -> RulesInUse:
-    """Reads, checks and compiles the rules of a state."""
-    nodes = sorted(state.nodes)
+def rules_key(state: ClusterState, nodes: Sequence[str]) -> str:
+    """Returns what compiled rules follow from: the digest and the nodes that they were compiled for."""
+    return f"{rules_digest(state)} {','.join(nodes)}"
+
+
+def build_rules(state: ClusterState, nodes: Sequence[str]) -> RulesInUse:
+    """Reads, checks and compiles the rules of a state for a cluster of these nodes."""
     rules, _problems = parse_rules(state.rules_text, "rules")
     failback: dict[str, bool] = {}
     if state.groups_text:
@@ -59,7 +63,7 @@ def build_rules(state: ClusterState) -> RulesInUse:
         failback = failback_from_groups(groups, group_of)
         rules = rules_from_groups(rules, groups, group_of) or rules
     findings = transform(rules, nodes)
-    return RulesInUse(rules_digest(state), compile_rules(rules, nodes), findings, failback)
+    return RulesInUse(rules_key(state, nodes), compile_rules(rules, nodes), findings, failback)
 
 
 def groups_of_resources(state: ClusterState) -> dict[str, str]:

@@ -6,7 +6,7 @@ from haes.simulation.hardware import Hardware
 from haes.simulation.scenario import DEFAULT_NODE
 from haes.state.cluster import ClusterState
 
-_Remark = tuple[str, str, dict[str, str]]
+_Remark = tuple[str, str, str, dict[str, str]]
 
 
 def measure(hardware: Hardware, state: ClusterState) -> Loads:
@@ -66,4 +66,4 @@ def _node_loads(
 
 
 def _overcommitted(what: str, name: str) -> _Remark:
-    return "simulation.overcommitted", name, {"what": what, "name": name}
+    return "simulation.overcommitted", name, "hardware", {"what": what, "name": name}

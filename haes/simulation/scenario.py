@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from events.errors import UserError
-from haes import settings
+from haes import settings as known_settings
 from haes.rules.groups import parse_groups
 from haes.rules.parse import parse_rules
 from haes.simulation.steps import check_step
@@ -72,7 +72,7 @@ class Scenario:
     nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
     resources: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: list[list[str]] = field(default_factory=list)
-    settings: settings.Settings = field(default_factory=dict)
+    settings: known_settings.Settings = field(default_factory=dict)
     rules: str = ""
     groups: str = ""
     limits: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -100,11 +100,11 @@ def load_scenario(folder: Path, overrides: list[str] | None = None) -> Scenario:
     scenario = Scenario(name=folder.name)
     scenario.nodes = _nodes(folder / "hardware_status")
     scenario.resources = _resources(folder / "service_config", scenario.nodes)
-    scenario.settings = settings.check_settings(
+    scenario.settings = known_settings.check_settings(
         _json(folder / "datacenter.cfg", {}), str(folder / "datacenter.cfg")
     )
     for override in overrides or ():
-        settings.override(scenario.settings, override)
+        known_settings.override(scenario.settings, override)
     scenario.rules = _text(folder / "rules_config")
     scenario.groups = _text(folder / "groups")
     _check_sections(folder, scenario)
@@ -153,9 +153,19 @@ def _check_keys(path: Path, name: str, values: Any, allowed: frozenset[str]) -> 
     return values
 
 
-def _check_number(path: Path, name: str, key: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+def _number(path: Path, name: str, key: str, value: Any) -> int | float:
+    """Returns a number, which may be written as text."""
+    if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value):
+        value = float(value) if "." in value else int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
         raise UserError(f"{path}: '{name}' has {key} = {value!r}; expected a number from 0 on")
+    return value
+
+
+def _flag(path: Path, name: str, key: str, value: Any) -> bool:
+    if value in (0, 1, "0", "1"):
+        return bool(int(value))
+    raise UserError(f"{path}: '{name}' has {key} = {value!r}; allowed is 0 or 1")
 
 
 def _nodes(path: Path) -> dict[str, dict[str, Any]]:
@@ -167,7 +177,7 @@ def _nodes(path: Path) -> dict[str, dict[str, Any]]:
                 raise UserError(f"{path}: '{name}' has {key} = '{values[key]}'; allowed is on or off")
         for key in ("maxcpu", "maxmem"):
             if key in values:
-                _check_number(path, name, key, values[key])
+                values[key] = _number(path, name, key, values[key])
         nodes[name] = values
     if not nodes:
         raise UserError(f"{path}: there is no node")
@@ -194,18 +204,15 @@ def check_resource(path: Path, name: str, raw: Any, nodes: dict[str, dict[str, A
     state = values.get("state", "disabled")
     if state not in REQUESTED_STATES:
         raise UserError(f"{path}: '{name}' has state = '{state}'; allowed are {', '.join(REQUESTED_STATES)}")
-    for key in ("max_restart", "max_relocate"):
-        if key in values:
-            _check_number(path, name, key, values[key])
     return {
         "node": node,
         "state": "started" if state == "enabled" else state,
-        "failback": bool(int(values.get("failback", 1))),
-        "max_restart": values.get("max_restart", 1),
-        "max_relocate": values.get("max_relocate", 1),
+        "failback": _flag(path, name, "failback", values.get("failback", 1)),
+        "max_restart": _number(path, name, "max_restart", values.get("max_restart", 1)),
+        "max_relocate": _number(path, name, "max_relocate", values.get("max_relocate", 1)),
         "group": values.get("group"),
         "lock": values.get("lock"),
-        "auto_rebalance": bool(int(values.get("auto-rebalance", 1))),
+        "auto_rebalance": _flag(path, name, "auto-rebalance", values.get("auto-rebalance", 1)),
         "needs": {key: values[key] for key in sorted(NEED_KEYS & values.keys())},
     }
 
@@ -214,9 +221,7 @@ def _stats(path: Path, default: dict[str, dict[str, Any]], keys: frozenset[str])
     stats = {}
     for name, raw in _object(path, default).items():
         values = _check_keys(path, name, raw, keys)
-        for key, value in values.items():
-            _check_number(path, name, key, value)
-        stats[name] = dict(values)
+        stats[name] = {key: _number(path, name, key, value) for key, value in values.items()}
     return stats
 
 

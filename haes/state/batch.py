@@ -34,6 +34,7 @@ class Batch:
         about: str = "",
         cause: str | None = None,
         correlation: str | None = None,
+        by: str | None = None,
         **payload: Any,
     ) -> Event:
         """Makes an event, applies it to the working copy and keeps it.
@@ -45,7 +46,7 @@ class Batch:
         event = Event(
             type=type_,
             subject=subject,
-            by=self.by,
+            by=self.by if by is None else by,
             at=self.at,
             payload=payload,
             version=check_payload(type_, payload),

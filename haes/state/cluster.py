@@ -31,6 +31,7 @@ class ClusterState:
         rules_text: affinity rules as written.
         groups_text: old-style groups as written.
         rules_applied: digest of what the present leader took into use, or None.
+        rules_nodes: the nodes that these rules were compiled for.
         groups_rounds_left: rounds until groups are turned into rules, or None.
         configurations: resource -> configuration.
         resources: resource -> record.
@@ -67,6 +68,7 @@ class ClusterState:
         "present",
         "resources",
         "rules_applied",
+        "rules_nodes",
         "rules_text",
         "scheduler",
         "settings",
@@ -90,6 +92,7 @@ class ClusterState:
         self.rules_text = ""
         self.groups_text = ""
         self.rules_applied: str | None = None
+        self.rules_nodes: list[str] = []
         self.groups_rounds_left: int | None = None
         self.configurations: dict[str, ResourceConfiguration] = {}
         self.resources: dict[str, ResourceRecord] = {}
@@ -109,6 +112,7 @@ class ClusterState:
         for name in ("n", "at", "epoch", "name", "disarm", "leader", "scheduler", "rules_text", "groups_text"):
             setattr(copy, name, getattr(self, name))
         copy.rules_applied = self.rules_applied
+        copy.rules_nodes = self.rules_nodes  # replaced as a whole, never changed in place
         copy.groups_rounds_left = self.groups_rounds_left
         copy.command_count = self.command_count
         copy.members = set(self.members)

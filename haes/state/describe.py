@@ -16,6 +16,7 @@ PLAIN = (
     "rules_text",
     "groups_text",
     "rules_applied",
+    "rules_nodes",
     "groups_rounds_left",
     "command_count",
 )

@@ -46,6 +46,7 @@ def rules_changed(state: ClusterState, _subject: str, payload: Payload, _at: flo
 def rules_applied(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`rules.applied`."""
     state.rules_applied = payload["digest"]
+    state.rules_nodes = list(payload["nodes"])
 
 
 def groups_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:

@@ -53,6 +53,7 @@ def leader_elected(state: ClusterState, _subject: str, payload: Payload, _at: fl
     state.last_online = {}
     state.scheduler = None
     state.rules_applied = None
+    state.rules_nodes = []
     state.groups_rounds_left = None
 
 

@@ -1,0 +1,1 @@
+"""Affinity rules and old-style groups: read, check, complete, compile."""

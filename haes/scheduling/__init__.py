@@ -1,0 +1,1 @@
+"""Loads, imbalance, the best motions and the best node for a start."""
