@@ -86,7 +86,7 @@ def _choose(round_: Round, policy: str, imbalance: float, streak: int, *, advise
             round_.batch.emit(
                 "usage.problem", "balance", task="balance", mode=round_.state.scheduler, problem=str(problem)
             )
-            refuse(round_, "loads_unknown", problem=str(problem))
+            _give_up(round_, "loads_unknown", candidates, imbalance, [])
             return
         reason = _not_worth_it(round_, scored, candidates, imbalance)
         if reason is not None:

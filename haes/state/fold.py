@@ -7,6 +7,7 @@ applied either (in order, by their numbers), the others go on, and the reason is
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import events.catalog  # noqa: F401 - declares the event types
 from events.envelope import Event
 from events.errors import EventUnknown
 from events.schema import SCHEMAS

@@ -1,9 +1,12 @@
 """What a test may do to a log behind its back: let time pass, lose, trim, replace or damage what it keeps."""
 
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from events.embedded import FOLDER_FORMAT
 from events.log.memory import MemoryLog
 from events.log.port import EventLog, Head
 from events.log.redis import RedisLog
@@ -124,3 +127,9 @@ class RedisHands(Hands):
         await self.ask("XADD", self.keys.events, entry_id, *flat)
         await self.ask("HINCRBY", self.keys.head, "n", 1)
         await self.ask("HSET", self.keys.head, "last_id", entry_id)
+
+
+def forget_data(folder: Path) -> None:
+    """Removes what an embedded server keeps in its folder, in the form of any version."""
+    (folder / "appendonly.aof").unlink(missing_ok=True)
+    shutil.rmtree(folder / FOLDER_FORMAT, ignore_errors=True)

@@ -14,6 +14,7 @@ import pytest
 from events import embedded
 from events.embedded import EmbeddedLog, EmbeddedRedis
 from events.errors import LogUnavailable, UserError
+from tests.events.hands import forget_data
 from tests.events.kinds import happened
 
 # Seconds that bound every wait for a process.
@@ -205,9 +206,9 @@ async def test_no_program_is_the_users_to_mend(tmp_path: Path, monkeypatch: pyte
 
 async def test_a_program_of_the_machine_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server on the PATH is preferred to the packaged one, unless it is too old."""
+    monkeypatch.setenv("PATH", str(tmp_path))
     packaged = embedded.find_program(tmp_path)
     own = tmp_path / "redis-server"
-    monkeypatch.setenv("PATH", str(tmp_path))
     own.write_text("#!/bin/sh\necho 'Redis server v=8.0.1 sha=0'\n")
     own.chmod(0o755)
     assert embedded.find_program(tmp_path) == str(own)
@@ -231,6 +232,6 @@ async def test_a_server_that_cannot_read_its_file_is_reported(tmp_path: Path) ->
     for _ in range(2):
         with pytest.raises(LogUnavailable, match="append only file"):
             await server.start()
-    (tmp_path / "appendonly.aof").unlink()
+    forget_data(tmp_path)
     await server.start()
     await server.stop()

@@ -11,7 +11,7 @@ from events.log import redis as redis_log
 from events.log.port import Batch, LeaseInfo
 from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
-from tests.events.hands import MICRO, RedisHands
+from tests.events.hands import MICRO, RedisHands, forget_data
 from tests.events.kinds import happened, many
 
 
@@ -242,7 +242,7 @@ class TestOtherServer:
     async def test_a_log_that_is_gone_is_not_made_anew(self, server: EmbeddedRedis, hands: RedisHands) -> None:
         """A server that comes back empty has lost the log; reconnecting does not hide that."""
         await server.stop()
-        (server.folder / "appendonly.aof").unlink()
+        forget_data(server.folder)
         await server.start()
         with pytest.raises(LogMissing):
             await asyncio.wait_for(_retry_head(hands), SOON)
