@@ -16,7 +16,7 @@ from tests.events.proxy import Proxy
 # Seconds that bound every wait for something that comes at once.
 SOON = 5.0
 # Seconds after which a client of these tests gives up, so that a stalled server costs a test no more.
-BRIEF = 0.2
+BRIEF = 0.5
 
 
 @pytest.fixture
