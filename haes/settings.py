@@ -5,7 +5,7 @@ Settings live in two sections, `crs` (scheduling and balancing) and `ha`. A sett
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from events.errors import UserError
 
@@ -87,7 +87,7 @@ def check_value(section: str, name: str, value: object, origin: str) -> str | fl
         raise UserError(f"{origin}: unknown setting '{name}' in section '{section}'; known are {known}")
     if key.choices:
         if value in key.choices:
-            return cast("str", value)
+            return str(value)
     elif value == "off" and key.default is None:
         return None
     else:
@@ -127,9 +127,7 @@ def check_settings(raw: object, origin: str) -> Settings:
             raise UserError(f"{origin}: unknown section '{section}'; known are {', '.join(SECTIONS)}")
         if not isinstance(values, Mapping):
             raise UserError(f"{origin}: section '{section}' must be an object")
-        checked[section] = {
-            str(name): check_value(section, str(name), value, origin) for name, value in values.items()
-        }
+        checked[section] = {str(name): check_value(section, str(name), value, origin) for name, value in values.items()}
     return checked
 
 
@@ -170,5 +168,4 @@ def crs(settings: Settings, name: str) -> Any:
 
 def shutdown_policy(settings: Settings) -> str:
     """Returns what an agent does with its resources when its node shuts down."""
-    value: str = settings.get("ha", {}).get("shutdown_policy", HA_KEYS["shutdown_policy"].default)
-    return value
+    return str(settings.get("ha", {}).get("shutdown_policy", HA_KEYS["shutdown_policy"].default))

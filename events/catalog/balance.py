@@ -19,7 +19,11 @@ declare("balance.series", "number reason", meaning="a series ended; this one beg
 declare("balance.refused", "reason details", meaning="why the balancer does nothing; only when the reason changes")
 declare("balance.advised", "verb leader members source target before after", meaning="what the balancer would do")
 declare("balance.preflight", "resource target reasons until", meaning="the driver says that a motion cannot work")
-declare("balance.retried", "resource? target? command?", meaning="an operator cleared the balancer's memory, or a part of it")
+declare(
+    "balance.retried",
+    "resource? target? command?",
+    meaning="an operator cleared the balancer's memory, or a part of it",
+)
 declare("balance.paused", "until failures minutes", meaning="too many motions failed in a row; the balancer pauses")
 declare("balance.resumed", "reason", meaning="the balancer goes on")
 declare("balance.forgotten", "resource? node?", meaning="memory about something that no longer exists was dropped")

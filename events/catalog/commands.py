@@ -2,6 +2,8 @@
 
 from events.schema import declare
 
-declare("command.received", "id verb arguments text user", meaning="an operator asks; it waits for the leader's next round")
+declare(
+    "command.received", "id verb arguments text user", meaning="an operator asks; it waits for the leader's next round"
+)
 declare("command.rejected", "id reason text details?", meaning="the leader does not do what was asked, and why")
 declare("command.ignored", "id reason text details?", meaning="there is nothing to do for what was asked, and why")

@@ -31,12 +31,28 @@ declare("resource.disarm_deferred", "state", meaning="disarming waits for the re
 declare("resource.tracking_suspended", meaning="the resource is not looked after while the cluster is disarmed")
 declare("resource.reset", meaning="what the leader had in mind for the resource is forgotten because of disarming")
 declare("resource.moved_while_disarmed", "previous node", meaning="the resource was moved by hand meanwhile")
-declare("resource.location_fixed", "previous node", meaning="the resource is where its configuration says, not where it was thought")
-declare("resource.motion_queued", "verb target origin command? leader?", meaning="the resource is to move to the target; origin: what asked for it")
+declare(
+    "resource.location_fixed",
+    "previous node",
+    meaning="the resource is where its configuration says, not where it was thought",
+)
+declare(
+    "resource.motion_queued",
+    "verb target origin command? leader?",
+    meaning="the resource is to move to the target; origin: what asked for it",
+)
 declare("resource.stop_queued", "timeout command", meaning="the resource is to stop")
 declare("resource.request_dropped", "verb reason target?", meaning="a queued motion or stop came to nothing")
-declare("resource.confirmed", "node failed_nodes", meaning="the agent says the resource runs; nodes that failed before are forgotten")
-declare("resource.start_failed", "exit_code plan node failed_nodes", meaning="the agent could not start the resource (plan: relocate, give_up, error)")
+declare(
+    "resource.confirmed",
+    "node failed_nodes",
+    meaning="the agent says the resource runs; nodes that failed before are forgotten",
+)
+declare(
+    "resource.start_failed",
+    "exit_code plan node failed_nodes",
+    meaning="the agent could not start the resource (plan: relocate, give_up, error)",
+)
 declare("resource.start_retried", "failed_nodes", meaning="no other node is left, the start is tried where it is")
 declare("resource.motion_failed", "exit_code", meaning="the agent could not move the resource")
 declare("resource.start_balance_ignored", meaning="the resource runs already and is not moved before its start")

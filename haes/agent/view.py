@@ -68,6 +68,4 @@ def look(state: ClusterState, node: str) -> NodeView:
                 )
             )
     orders.sort(key=lambda order: order.resource)
-    return NodeView(
-        tuple(orders), active, fence, node in state.maintenance, state.disarm is not None
-    )
+    return NodeView(tuple(orders), active, fence, node in state.maintenance, state.disarm is not None)

@@ -99,9 +99,7 @@ def _choose(round_: Round, policy: str, imbalance: float, streak: int, *, advise
             return
 
 
-def _not_worth_it(
-    round_: Round, scored: list[Scored], candidates: Candidates, imbalance: float
-) -> str | None:
+def _not_worth_it(round_: Round, scored: list[Scored], candidates: Candidates, imbalance: float) -> str | None:
     if not scored:
         if candidates.exclusions:
             return "everything_excluded"
@@ -114,9 +112,7 @@ def _not_worth_it(
     return None
 
 
-def _give_up(
-    round_: Round, reason: str, candidates: Candidates, imbalance: float, scored: list[Scored]
-) -> None:
+def _give_up(round_: Round, reason: str, candidates: Candidates, imbalance: float, scored: list[Scored]) -> None:
     if round_.crs("ha-auto-rebalance-backoff") == "series":
         outcomes.end_series(round_, reason)
     refuse(

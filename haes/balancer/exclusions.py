@@ -97,9 +97,7 @@ def _excluded_target(round_: Round, bundle: StandingBundle, target: str, policy:
         failure = memory.failures.get((member, target))
         if failure is not None:
             by_time = policy == "time" and failure.until is not None and now < failure.until
-            by_series = (
-                policy == "series" and failure.first_series is not None and memory.series < failure.first_series
-            )
+            by_series = policy == "series" and failure.first_series is not None and memory.series < failure.first_series
             if by_time or by_series:
                 details: dict[str, Any] = {"attempts": failure.attempts, "why": failure.reason}
                 details |= {"until": failure.until} if by_time else {"first_series": failure.first_series}

@@ -179,7 +179,7 @@ class BalanceMemory:
         self.series = payload["number"]
         self.tried = False
 
-    def apply_motion_refused(self, payload: Mapping[str, Any]) -> None:
+    def apply_motion_refused(self, _payload: Mapping[str, Any]) -> None:
         """`balance.motion_refused`: the manager did not queue the motion, so there is nothing to wait for."""
         self.motion = None
 
@@ -205,7 +205,7 @@ class BalanceMemory:
         self.paused_failures = payload["failures"]
         self.pauses += 1
 
-    def apply_resumed(self, payload: Mapping[str, Any]) -> None:
+    def apply_resumed(self, _payload: Mapping[str, Any]) -> None:
         """`balance.resumed`: the pause is over."""
         self.paused_until = None
 

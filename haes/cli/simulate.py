@@ -122,7 +122,7 @@ async def _run_one(options: argparse.Namespace, scenario: Scenario, cluster: str
 
 async def _verify(log: EventLog, state: ClusterState, outcome: Outcome) -> None:
     """Throws everything away but the stream: journal and state made from it must be those of the run."""
-    replayed, lines = ClusterState(), []
+    replayed, lines = ClusterState(), list[str]()
     async for event in log.read_all():
         apply_event(replayed, event)
         lines.extend(render_line(line) for line in journal_lines(event))

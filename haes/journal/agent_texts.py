@@ -96,9 +96,7 @@ JOB_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "job.move_failed": say("err", "service {subject} not moved (migration error)"),
     "job.locked": _locked,
     "job.live_refused": say("warning", "unable to live migrate running container, fallback to relocate"),
-    "job.start_balance_skipped": say(
-        "info", "ignoring rebalance-on-start for service {subject} - already running"
-    ),
+    "job.start_balance_skipped": say("info", "ignoring rebalance-on-start for service {subject} - already running"),
     "job.needs_help": say(
         "err",
         "service {subject} is in an error state and needs manual intervention."

@@ -100,13 +100,12 @@ CLUSTER_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "disarm.completed": say("info", "all LRMs disarmed, HA stack is now fully disarmed"),
     "arm.requested": say("info", "got crm command: arm-ha"),
     **{
-        f"node.{state}": _state_text(_NODE_STATE, state) for state in ("online", "maintenance", "unknown", "fence", "gone")
+        f"node.{state}": _state_text(_NODE_STATE, state)
+        for state in ("online", "maintenance", "unknown", "fence", "gone")
     },
     "node.removed": say("notice", "deleting gone node '{subject}', not a cluster member anymore."),
     "node.fenced": say("info", _FENCED),
-    "node.stray_fence": say(
-        "notice", "node '{subject}' in fence state but no services to-fence! admin interference?!"
-    ),
+    "node.stray_fence": say("notice", "node '{subject}' in fence state but no services to-fence! admin interference?!"),
     "node.killed": say("info", "killed by poweroff"),
     **{
         f"manager.{state}": _state_text(_STATUS, state)

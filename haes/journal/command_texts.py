@@ -5,13 +5,13 @@ from collections.abc import Callable
 from events.envelope import Event
 from haes.journal.texts import Lines, values
 
+_NEGATIVE_AFFINITY = (
+    "crm command '{text}' error - service '{other}' on node '{target}' in negative affinity with service '{resource}'"
+)
 _ANSWERS: dict[str, tuple[str, str]] = {
     "no_such_resource": ("err", "crm command error - no such service: {text}"),
     "node_not_online": ("err", "crm command error - node not online: {text}"),
-    "negative_affinity": (
-        "err",
-        "crm command '{text}' error - service '{other}' on node '{target}' in negative affinity with service '{resource}'",
-    ),
+    "negative_affinity": ("err", _NEGATIVE_AFFINITY),
     "unknown": ("err", "unable to parse crm command: {text}"),
     "already_there": ("info", "ignore crm command - service already on target node: {text}"),
     "disarmed": ("warning", "ignoring maintenance command for node {node} - HA stack is disarmed"),

@@ -31,9 +31,7 @@ def _decision(event: Event, state: str) -> Lines:
 def _entered(state: str) -> Callable[[Event], Lines]:
     def entry(event: Event) -> Lines:
         payload = event.payload
-        shown = [
-            f"{name} = {'' if payload[name] is None else payload[name]}" for name in _SHOWN if name in payload
-        ]
+        shown = [f"{name} = {'' if payload[name] is None else payload[name]}" for name in _SHOWN if name in payload]
         details = f"  ({', '.join(shown)})" if shown else ""
         text = _CHANGED.format_map(values(event, state=state)) + details
         return [*_decision(event, state), ("info", text)]
@@ -56,13 +54,11 @@ def _queued(event: Event) -> Lines:
     verb, target, leader = event.payload["verb"], event.payload["target"], event.payload.get("leader")
     if leader is None:
         return [("info", f"got crm command: {verb} {event.subject} {target}")]
-    return [
-        (
-            "info",
-            f"crm command '{verb} {leader} {target}' - {verb} service '{event.subject}' to node '{target}'"
-            f" (service '{event.subject}' in positive affinity with service '{leader}')",
-        )
-    ]
+    text = (
+        f"crm command '{verb} {leader} {target}' - {verb} service '{event.subject}' to node '{target}'"
+        f" (service '{event.subject}' in positive affinity with service '{leader}')"
+    )
+    return [("info", text)]
 
 
 def _confirmed(event: Event) -> Lines:
@@ -100,13 +96,11 @@ def _start_failed(event: Event) -> Lines:
 
 def _start_retried(event: Event) -> Lines:
     nodes = ", ".join(event.payload["failed_nodes"])
-    return [
-        (
-            "warning",
-            f"Start Error Recovery: Tried all available nodes for service '{event.subject}', retry"
-            f" start on current node. Tried nodes: {nodes}",
-        )
-    ]
+    text = (
+        f"Start Error Recovery: Tried all available nodes for service '{event.subject}', retry"
+        f" start on current node. Tried nodes: {nodes}"
+    )
+    return [("warning", text)]
 
 
 # The exit code of a resource that is registered on another node.
@@ -130,13 +124,11 @@ def _recovered(event: Event) -> Lines:
 def _balance_motion(event: Event) -> Lines:
     payload = event.payload
     before, after = payload["before"] * 100, payload["after"] * 100
-    return [
-        (
-            "info",
-            f"auto rebalance - {payload['verb']} {payload['leader']} to {payload['target']}"
-            f" (expected change for imbalance from {before:.1f}% to {after:.1f}%)",
-        )
-    ]
+    text = (
+        f"auto rebalance - {payload['verb']} {payload['leader']} to {payload['target']}"
+        f" (expected change for imbalance from {before:.1f}% to {after:.1f}%)"
+    )
+    return [("info", text)]
 
 
 def _balance_failed(event: Event) -> Lines:

@@ -90,5 +90,5 @@ def derive_table(machine: Machine) -> dict[tuple[str, str], str]:
         for source, transitions in event.transitions.items():
             if len(transitions) != 1 or transitions[0].conditions:
                 raise ValueError(f"transition '{trigger}' from '{source}' is conditional or ambiguous")
-            table[(source, trigger)] = transitions[0].dest
+            table[source, trigger] = str(transitions[0].dest)
     return table

@@ -89,9 +89,7 @@ def _begin_maintenance(round_: Round, command: Command) -> None:
 def _end_maintenance(round_: Round, command: Command) -> None:
     (node,) = command.arguments
     state = round_.state.node_state(node)
-    round_.batch.emit(
-        "maintenance.cleared", node, cause=f"command/{command.id}", command=command.id, state=state
-    )
+    round_.batch.emit("maintenance.cleared", node, cause=f"command/{command.id}", command=command.id, state=state)
 
 
 def _disarm(round_: Round, command: Command) -> None:

@@ -53,6 +53,11 @@ class Round:
             return self.usage.start_scores(resource)
         except UsageProblem as problem:
             self.batch.emit(
-                "usage.problem", resource, task="start", mode=self.state.scheduler, problem=str(problem), resource=resource
+                "usage.problem",
+                resource,
+                task="start",
+                mode=self.state.scheduler,
+                problem=str(problem),
+                resource=resource,
             )
             return {}

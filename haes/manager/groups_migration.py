@@ -1,6 +1,7 @@
 """Turning old-style groups into rules for good, once the whole cluster is fit for rules."""
 
 import re
+from typing import Any
 
 from haes.manager.context import Round
 from haes.manager.rules_in_use import groups_of_resources
@@ -18,7 +19,7 @@ RULES_VERSION = "9.0.0~16"
 _VERSION = re.compile(r"^(\d+)\.(\d+)(?:\.|-)(\d+)(?:~(\d+))?")
 
 
-class NotYet(Exception):  # noqa: N818 - it is an answer, not an error
+class NotYet(Exception):
     """The cluster is not fit for rules yet; the arguments are a reason and its details."""
 
     def __init__(self, reason: str, **details: str) -> None:
@@ -48,7 +49,7 @@ def try_migration(round_: Round) -> None:
     _step(round_, "succeeded")
 
 
-def _step(round_: Round, step: str, **details: str | int) -> None:
+def _step(round_: Round, step: str, **details: Any) -> None:
     round_.batch.emit("groups.migration", "groups", about=step, step=step, **details)
 
 

@@ -50,7 +50,7 @@ class RoundInputs:
         node: the leader's node.
         online: node -> whether it is part of the quorate cluster right now.
         quorate: whether the cluster is quorate, as the leader's node sees it.
-        claim_agent: tries to take the lock of a node's agent; it is granted only when that agent's lease is provably over.
+        claim_agent: tries to take the lock of a node's agent; granted only when that agent's lease is provably over.
         loads: what was measured, asked for when it is needed.
         versions: node -> version of the software there, for turning groups into rules.
         previous_round_at: when this leader's round before this one was, or None in its first.

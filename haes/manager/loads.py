@@ -1,17 +1,17 @@
-"""Which loads a round works with: the scheduler mode, the usage built for it, and keeping it current as states change."""
+"""Which loads a round works with: the scheduler mode, its usage, and keeping that current as states change."""
+
+from collections.abc import Mapping, Sequence
 
 from haes.manager.context import Round
 from haes.manager.placement import used_nodes
-from haes.scheduling.usage import BasicUsage, DynamicUsage, StaticUsage, Usage, UsageProblem
+from haes.scheduling.usage import BasicUsage, DynamicUsage, NodeStats, StaticUsage, Usage, UsageProblem
 
 
 def select_scheduler(round_: Round) -> None:
     """Records the scheduler mode when the leader begins to use it."""
     mode = round_.crs("ha")
     if round_.state.scheduler != mode:
-        round_.batch.emit(
-            "scheduler.selected", "cluster", about=mode, mode=mode, previous=round_.state.scheduler
-        )
+        round_.batch.emit("scheduler.selected", "cluster", about=mode, mode=mode, previous=round_.state.scheduler)
 
 
 def build_usage(round_: Round) -> None:
@@ -43,7 +43,7 @@ def _usage_for(round_: Round) -> Usage:
     return BasicUsage(nodes)
 
 
-def _of_nodes(known, nodes, mode):  # type: ignore[no-untyped-def]
+def _of_nodes(known: Mapping[str, NodeStats], nodes: Sequence[str], mode: str) -> dict[str, NodeStats]:
     missing = [node for node in nodes if node not in known]
     if missing:
         raise UsageProblem("node_missing", {"text": f"did not get {mode} node usage information for '{missing[0]}'"})

@@ -54,7 +54,7 @@ def queue_motion(
     queued = [resource]
     for other in sorted(round_.rules.compiled.together.get(resource, ())):
         record = resources.get(other)
-        if record is None or record.node == target or record.target == target:
+        if record is None or target in {record.node, record.target}:
             continue
         batch.emit(
             "resource.motion_queued",

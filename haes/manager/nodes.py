@@ -52,7 +52,7 @@ def _observe_membership(round_: Round) -> None:
     if here == before:
         return
     seen_at = round_.inputs.previous_round_at
-    left = {} if seen_at is None else {node: seen_at for node in sorted(before - here)}
+    left = {} if seen_at is None else dict.fromkeys(sorted(before - here), seen_at)
     round_.batch.emit("cluster.membership", "cluster", about=f"{len(here)} nodes", online=sorted(here), left=left)
 
 

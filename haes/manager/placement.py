@@ -24,9 +24,7 @@ def used_nodes(
     return current, soon
 
 
-def affinity_nodes(
-    round_: Round, resource: str, online: AbstractSet[str]
-) -> tuple[dict[str, int], set[str]]:
+def affinity_nodes(round_: Round, resource: str, online: AbstractSet[str]) -> tuple[dict[str, int], set[str]]:
     """Returns where others are: node -> number of resources to be kept together with, and nodes to keep away from."""
     compiled, resources = round_.rules.compiled, round_.state.resources
     together: dict[str, int] = {}
@@ -44,9 +42,7 @@ def affinity_nodes(
         record = resources.get(other)
         if record is not None:
             separate.update(
-                node
-                for node in used_nodes(record.state, record.node, record.target, online)
-                if node is not None
+                node for node in used_nodes(record.state, record.node, record.target, online) if node is not None
             )
     return together, separate
 

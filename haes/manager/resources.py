@@ -36,7 +36,12 @@ def enter(round_: Round, resource: str, state: str, *, cause: str | None = None,
     RESOURCE.decide(previous, state)
     about = f"was {previous}" + (f", to {details['target']}" if details.get("target") else "")
     round_.batch.emit(
-        f"resource.{state}", resource, about=about, cause=cause or f"job/{resource}/{record.job}", previous=previous, **details
+        f"resource.{state}",
+        resource,
+        about=about,
+        cause=cause or f"job/{resource}/{record.job}",
+        previous=previous,
+        **details,
     )
     update_usage(round_, resource)
 
@@ -68,14 +73,10 @@ def _requested(configuration: ResourceConfiguration) -> str:
     return "started" if configuration.state == "started" else "request_stop"
 
 
-def _stopped(
-    round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _stopped(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     if record.node != configuration.node:
         # A node that was fenced in the middle of a motion leaves this behind.
-        round_.batch.emit(
-            "resource.location_fixed", resource, previous=record.node, node=configuration.node
-        )
+        round_.batch.emit("resource.location_fixed", resource, previous=record.node, node=configuration.node)
         record = round_.state.resources[resource]
     if record.request is not None:
         verb, argument, origin = record.request
@@ -93,10 +94,7 @@ def _stopped(
         record = round_.state.resources[resource]
     if configuration.state == "disabled":
         return
-    if (
-        nodes.is_offline_delayed(round_, record.node)
-        and round_.state.node_state(record.node) != "maintenance"
-    ):
+    if nodes.is_offline_delayed(round_, record.node) and round_.state.node_state(record.node) != "maintenance":
         enter(round_, resource, "fence")
     elif configuration.state == "started":
         # On the wrong node or not: once it counts as started it is moved where it belongs.
@@ -105,9 +103,7 @@ def _stopped(
         round_.batch.emit("resource.state_unknown", resource, state=configuration.state)
 
 
-def _request_start(
-    round_: Round, resource: str, record: ResourceRecord, _configuration: ResourceConfiguration
-) -> None:
+def _request_start(round_: Round, resource: str, record: ResourceRecord, _configuration: ResourceConfiguration) -> None:
     if not round_.crs("ha-rebalance-on-start"):
         enter(round_, resource, "started", node=record.node)
         return
@@ -115,14 +111,10 @@ def _request_start(
     if selected == record.node:
         enter(round_, resource, "started", node=record.node, because="rebalance")
     else:
-        enter(
-            round_, resource, "request_start_balance", node=record.node, target=selected, because="rebalance"
-        )
+        enter(round_, resource, "request_start_balance", node=record.node, target=selected, because="rebalance")
 
 
-def _moving(
-    round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _moving(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     if record.result is not None:
         requested, exit_code = _requested(configuration), record.result
         if exit_code == SUCCESS:
@@ -135,9 +127,7 @@ def _moving(
             round_.batch.emit("resource.start_balance_ignored", resource)
             enter(round_, resource, requested, node=record.node)
         else:
-            round_.batch.emit(
-                "resource.motion_failed", resource, about=f"exit code {exit_code}", exit_code=exit_code
-            )
+            round_.batch.emit("resource.motion_failed", resource, about=f"exit code {exit_code}", exit_code=exit_code)
             enter(round_, resource, requested, node=record.node)
             return
     _fence_when_gone(round_, resource)
@@ -148,15 +138,11 @@ def _fence_when_gone(round_: Round, resource: str) -> None:
         enter(round_, resource, "fence")
 
 
-def _request_stop(
-    round_: Round, resource: str, record: ResourceRecord, _configuration: ResourceConfiguration
-) -> None:
+def _request_stop(round_: Round, resource: str, record: ResourceRecord, _configuration: ResourceConfiguration) -> None:
     if record.result == SUCCESS:
         enter(round_, resource, "stopped")
     elif record.result is not None:
-        round_.batch.emit(
-            "resource.stop_failed", resource, about=f"exit code {record.result}", exit_code=record.result
-        )
+        round_.batch.emit("resource.stop_failed", resource, about=f"exit code {record.result}", exit_code=record.result)
         enter(round_, resource, "error")
     else:
         _fence_when_gone(round_, resource)
@@ -166,23 +152,17 @@ def _fence(_round: Round, _resource: str, _record: ResourceRecord, _configuratio
     """Waits until the node is proven to run nothing."""
 
 
-def _freeze(
-    round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _freeze(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     if round_.modes.get(record.node) == "active":
         enter(round_, resource, _requested(configuration))
 
 
-def _error(
-    round_: Round, resource: str, _record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _error(round_: Round, resource: str, _record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     if configuration.state == "disabled":
         enter(round_, resource, "stopped")
 
 
-def _recovery(
-    round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _recovery(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     fenced = record.node
     node = select_node(round_, resource, "best-score")
     if node is None:
@@ -198,9 +178,7 @@ def _recovery(
     enter(round_, resource, _requested(configuration), node=node)
 
 
-def _started(
-    round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration
-) -> None:
+def _started(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
     state = round_.state
     if state.node_state(record.node) != "online":
         if nodes.is_offline_delayed(round_, record.node):
@@ -243,9 +221,7 @@ def _serve_request(round_: Round, resource: str, record: ResourceRecord) -> None
 
 
 def _drop(round_: Round, resource: str, verb: str, reason: str, target: str) -> None:
-    round_.batch.emit(
-        "resource.request_dropped", resource, about=reason, verb=verb, reason=reason, target=target
-    )
+    round_.batch.emit("resource.request_dropped", resource, about=reason, verb=verb, reason=reason, target=target)
 
 
 def _keep_running(round_: Round, resource: str, configuration: ResourceConfiguration) -> None:

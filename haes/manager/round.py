@@ -116,9 +116,7 @@ def _follow_configuration(round_: Round) -> None:
             continue
         # It is assumed to run, so that adding a running resource does not move it.
         first = "request_start" if configuration.state == "started" else "request_stop"
-        round_.batch.emit(
-            "resource.added", resource, about=configuration.node, node=configuration.node, state=first
-        )
+        round_.batch.emit("resource.added", resource, about=configuration.node, node=configuration.node, state=first)
     for resource in sorted(state.resources):
         known = state.configurations.get(resource)
         if known is None or known.state == "ignored":

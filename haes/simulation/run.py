@@ -1,6 +1,7 @@
 """The run of a simulation: who gets a round when, when commands are carried out, when it is over."""
 
 from collections.abc import Callable
+from typing import Any
 
 from events.envelope import Event
 from events.errors import UserError
@@ -82,7 +83,7 @@ async def _begin(world: World) -> None:
     await world.write(batch)
 
 
-def _imported(scenario: Scenario) -> dict[str, object]:
+def _imported(scenario: Scenario) -> dict[str, Any]:
     status = scenario.manager
     resources = {}
     for resource, record in status.get("service_status", {}).items():

@@ -17,7 +17,7 @@ from haes.simulation.steps import check_step
 
 MEBIBYTE = 1024**2
 # What a node and a resource have where a scenario says nothing.
-DEFAULT_NODE = {"power": "off", "network": "off", "maxcpu": 24.0, "maxmem": 131072 * MEBIBYTE}
+DEFAULT_NODE: dict[str, Any] = {"power": "off", "network": "off", "maxcpu": 24.0, "maxmem": 131072 * MEBIBYTE}
 DEFAULT_LIMITS = {"maxcpu": 4.0, "maxmem": 4096 * MEBIBYTE}
 DEFAULT_LOAD = {"cpu": 2.0, "mem": 2048 * MEBIBYTE}
 DEFAULT_NODES = ("node1", "node2", "node3")
@@ -170,7 +170,7 @@ def _flag(path: Path, name: str, key: str, value: Any) -> bool:
 
 def _nodes(path: Path) -> dict[str, dict[str, Any]]:
     nodes = {}
-    for name, raw in _object(path, {node: DEFAULT_NODE for node in DEFAULT_NODES}).items():
+    for name, raw in _object(path, dict.fromkeys(DEFAULT_NODES, DEFAULT_NODE)).items():
         values = dict(_check_keys(path, name, raw, NODE_KEYS))
         for key in ("power", "network"):
             if values.setdefault(key, "off") not in {"on", "off"}:

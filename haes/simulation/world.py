@@ -67,9 +67,7 @@ class World:
         self.now: float = 0
         self.hardware = Hardware(scenario)
         self.state = ClusterState()
-        self.hosts = {
-            node: Host(node, clocks={"crm": 0, "lrm": 0}) for node in self.hardware.machines
-        }
+        self.hosts = {node: Host(node, clocks={"crm": 0, "lrm": 0}) for node in self.hardware.machines}
         self.rebuild: Callable[[], None] | None = None
         self._tokens: dict[str, Token] = {}
         self._loads: tuple[tuple[int, int], Loads] | None = None

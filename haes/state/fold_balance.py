@@ -19,7 +19,7 @@ def _on_memory(
 
 
 def _retried(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
-    state.commands.pop(payload.get("command"), None)
+    state.commands.pop(payload.get("command") or 0, None)
     state.balance.apply_retried(payload)
 
 

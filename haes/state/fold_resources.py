@@ -91,7 +91,7 @@ def moved_by_hand(state: ClusterState, subject: str, payload: Payload, _at: floa
 
 def motion_queued(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.motion_queued`."""
-    state.commands.pop(payload.get("command"), None)
+    state.commands.pop(payload.get("command") or 0, None)
     state.record(subject).request = (payload["verb"], payload["target"], payload["origin"])
 
 
