@@ -80,6 +80,12 @@ def _report(problems: list[str]) -> int:
 
 
 async def _compare_all(options: argparse.Namespace, scenarios: list[tuple[Path, Scenario]]) -> int:
+    # One connection stays open for all, so that an embedded server starts once.
+    async with connect(options.log, options.cluster):
+        return await _compare_each(options, scenarios)
+
+
+async def _compare_each(options: argparse.Namespace, scenarios: list[tuple[Path, Scenario]]) -> int:
     passed = failed = skipped = 0
     for number, (folder, scenario) in enumerate(scenarios):
         expected_path = folder / options.expect
@@ -87,7 +93,7 @@ async def _compare_all(options: argparse.Namespace, scenarios: list[tuple[Path, 
             skipped += 1
             continue
         # Each scenario is a cluster of its own; with a single one the name is the user's.
-        cluster = options.cluster if len(scenarios) == 1 else f"{options.cluster}-{number}-{folder.name}"
+        cluster = options.cluster if len(scenarios) == 1 else await _free_name(options, number)
         outcome = await _run_one(options, scenario, cluster)
         expected = expected_path.read_text(encoding="utf-8").splitlines()
         if outcome.lines == expected and not outcome.problems:
@@ -101,6 +107,17 @@ async def _compare_all(options: argparse.Namespace, scenarios: list[tuple[Path, 
     if failed:
         return 1
     return 2 if skipped and not passed else 0
+
+
+async def _free_name(options: argparse.Namespace, number: int) -> str:
+    """Returns a name for the scenario's cluster that has no events yet: a log may be used again and again."""
+    name, attempt = f"{options.cluster}-{number}", 1
+    while True:
+        async with connect(options.log, name) as log:
+            if not (await log.head()).n:
+                return name
+        attempt += 1
+        name = f"{options.cluster}-{number}.{attempt}"
 
 
 async def _run_one(options: argparse.Namespace, scenario: Scenario, cluster: str) -> Outcome:
