@@ -19,7 +19,8 @@ FIELDS = (b"n", b"type", b"subject", b"by", b"at", b"epoch", b"about", b"data")
 N, TYPE, SUBJECT, BY, AT, EPOCH, ABOUT, DATA = range(1, 2 * len(FIELDS), 2)
 
 _unpack = msgpack.unpackb
-_pack = msgpack.packb
+# One packer for all events: making one costs as much as packing. Events are encoded in one thread.
+_pack = msgpack.Packer().pack
 
 
 def encode_data(event: Event) -> bytes:

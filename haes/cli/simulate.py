@@ -62,8 +62,7 @@ async def _print_one(options: argparse.Namespace, scenario: Scenario) -> int:
         outcome = Outcome()
 
         def show(event: Event) -> None:
-            for line in journal_lines(event):
-                text = render_line(line)
+            for text in _text_lines(event):
                 outcome.lines.append(text)
                 print(text)  # noqa: T201
 
@@ -124,7 +123,7 @@ async def _run_one(options: argparse.Namespace, scenario: Scenario, cluster: str
     outcome = Outcome()
 
     def keep(event: Event) -> None:
-        outcome.lines.extend(render_line(line) for line in journal_lines(event))
+        outcome.lines.extend(_text_lines(event))
 
     async with connect(options.log, cluster) as log:
         try:
@@ -137,12 +136,16 @@ async def _run_one(options: argparse.Namespace, scenario: Scenario, cluster: str
     return outcome
 
 
+def _text_lines(event: Event) -> list[str]:
+    return [text for line in journal_lines(event) for text in render_line(line).split("\n")]
+
+
 async def _verify(log: EventLog, state: ClusterState, outcome: Outcome) -> None:
     """Throws everything away but the stream: journal and state made from it must be those of the run."""
     replayed, lines = ClusterState(), list[str]()
     async for event in log.read_all():
         apply_event(replayed, event)
-        lines.extend(render_line(line) for line in journal_lines(event))
+        lines.extend(_text_lines(event))
     if lines != outcome.lines:
         outcome.problems.append("the journal rendered from the stream differs from that of the run")
     if replayed.to_data() != state.to_data():
