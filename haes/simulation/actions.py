@@ -42,7 +42,6 @@ async def act(world: World, command: str, by: str) -> None:
     assert parsed is not None  # noqa: S101 - commands are checked before a simulation begins
     name, parts = parsed
     _ACTIONS[name](world, batch, parts)
-    world.touch()
     await world.write(batch)
 
 

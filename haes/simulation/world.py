@@ -1,18 +1,16 @@
 """A simulated cluster in motion: processes on machines, the shared log, and how each round reaches both."""
 
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from events.codec import decode_entry
 from events.envelope import Event
-from events.errors import LeaseHeld
 from events.log.port import EventLog, Token
 from haes.agent.execution import Job, execute
 from haes.agent.process import AgentProcess
 from haes.drivers.simulated import SimulatedDriver
-from haes.manager.inputs import Claim, Loads, RoundInputs
+from haes.manager.inputs import Claim, RoundInputs
 from haes.manager.process import LOCK, ManagerProcess
 from haes.simulation.hardware import Hardware, Machine
 from haes.simulation.measure import measure
@@ -42,11 +40,10 @@ class Host:
     stopping_manager: bool = False
     manager_watchdog: int | None = None
     agent_watchdog: int | None = None
-    clocks: dict[str, float] | None = None
+    clocks: dict[str, float] = field(default_factory=lambda: {"crm": 0.0, "lrm": 0.0})
 
     def clock(self, part: str) -> float:
         """Returns a part's own time."""
-        assert self.clocks is not None  # noqa: S101 - set when the world is made
         return self.clocks[part]
 
 
@@ -67,15 +64,10 @@ class World:
         self.now: float = 0
         self.hardware = Hardware(scenario)
         self.state = ClusterState()
-        self.hosts = {node: Host(node, clocks={"crm": 0, "lrm": 0}) for node in self.hardware.machines}
+        self.hosts = {node: Host(node) for node in self.hardware.machines}
+        # Called after every append; tests use it to throw a manager's state away and rebuild it.
         self.rebuild: Callable[[], None] | None = None
         self._tokens: dict[str, Token] = {}
-        self._loads: tuple[tuple[int, int], Loads] | None = None
-        self._world_changes = 0
-
-    def touch(self) -> None:
-        """Notes that the world changed outside the log, so that loads must be measured anew."""
-        self._world_changes += 1
 
     def batch(self, by: str, at: float | None = None, *, late: bool = False) -> Batch:
         """Begins a batch on a working copy of the state."""
@@ -103,7 +95,7 @@ class World:
     async def manager_round(self, host: Host) -> bool:
         """Lets a node's manager do one round; returns False when it exits."""
         manager = host.manager
-        assert manager is not None and host.clocks is not None  # noqa: S101, PT018 - the caller has looked
+        assert manager is not None  # noqa: S101 - the caller has looked
         now = host.clocks["crm"] = self.now
         batch = self.batch(f"{host.node}/crm", now, late=not self.hardware.is_quorate(host.node))
         port = _ManagerPort(self, host)
@@ -128,23 +120,16 @@ class World:
             online=online,
             quorate=quorate,
             claim_agent=lambda node: self.hardware.claim(f"ha_agent_{node}_lock", manager.node, self.now),
-            loads=lambda: self._measure(state),
+            loads=lambda: measure(self.hardware, state),
             versions={node: machine.version for node, machine in self.hardware.machines.items()},
             previous_round_at=None if leader is None else leader.previous_round_at,
             streak=0 if leader is None else leader.streak,
             preflight=driver.preflight,
         )
 
-    def _measure(self, state: ClusterState) -> Loads:
-        """Measures, unless nothing has happened since the last time."""
-        key = (self._world_changes, state.n)
-        if self._loads is None or self._loads[0] != key or len(state.configurations) < 1:
-            self._loads = (key, measure(self.hardware, state))
-        return self._loads[1]
-
     async def agent_round(self, host: Host) -> bool:
         """Lets a node's agent do one round; returns False when it exits."""
-        assert host.agent is not None and host.clocks is not None  # noqa: S101, PT018 - the caller has looked
+        assert host.agent is not None  # noqa: S101 - the caller has looked
         now = host.clocks["lrm"] = self.now
         batch = self.batch(f"{host.node}/lrm", now, late=not self.hardware.is_quorate(host.node))
         goes_on = host.agent.round(batch, AgentSurroundings(self, host, batch.state or self.state))
@@ -161,8 +146,7 @@ class World:
     async def resign_leases(self) -> None:
         """Gives back the leases that the simulation holds."""
         for token in self._tokens.values():
-            with suppress(LeaseHeld):
-                await self.log.release(token)
+            await self.log.release(token)
 
 
 class _Surroundings:
@@ -233,14 +217,10 @@ class AgentSurroundings(_Surroundings):
 
     def run(self, job: Job, batch: Batch) -> int:
         """Does a job at once: simulated work takes no time of its own."""
-        running = self._driver.running(job.resource)
         cause = f"job/{job.resource}/{job.number}"
 
         def emit(type_: str, **payload: Any) -> None:
             batch.emit(type_, job.resource, cause=cause, **payload)
 
         configuration = self._state.configurations.get(job.resource)
-        exit_code = execute(job, configuration, self._host.node, self._driver, emit)
-        if self._driver.running(job.resource) != running:
-            self._world.touch()
-        return exit_code
+        return execute(job, configuration, self._host.node, self._driver, emit)
