@@ -17,7 +17,7 @@ class Exclusion:
         leader: the bundle's label.
         resource: the member that is the reason.
         target: the target left out, or None for all.
-        reason: flag, cooldown, backoff, preflight, ceiling or rule.
+        reason: flag, cooldown, sample, backoff, preflight or ceiling.
         details: until when, after how many attempts, and so on.
     """
 
@@ -81,6 +81,8 @@ def _legal_targets(round_: Round, bundle: StandingBundle, all_targets: tuple[str
 
 def _excluded_as_a_whole(round_: Round, bundle: StandingBundle) -> Exclusion | None:
     memory, now = round_.state.balance, round_.inputs.at
+    # A load that was not measured is not a load of zero.
+    samples = round_.loads.resource_loads if round_.state.scheduler == "dynamic" else round_.loads.limits
     for member in bundle.members:
         configuration = round_.state.configurations.get(member)
         if configuration is not None and not configuration.auto_rebalance:
@@ -88,6 +90,8 @@ def _excluded_as_a_whole(round_: Round, bundle: StandingBundle) -> Exclusion | N
         until = memory.cooldowns.get(member)
         if until is not None and now < until:
             return Exclusion(bundle.leader, member, None, "cooldown", {"until": until})
+        if member not in samples:
+            return Exclusion(bundle.leader, member, None, "sample", {})
     return None
 
 
