@@ -46,7 +46,7 @@ def apply_event(state: ClusterState, event: Event) -> None:
         return
     try:
         handler(state, subject, event.payload, event.at)
-    except (IllegalTransition, LookupError, TypeError, ValueError) as error:
+    except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
         state.parked[subject] = Parked(n=event.n, reason=f"{event.type}: {error}")
 
 
