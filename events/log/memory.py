@@ -63,6 +63,7 @@ class MemoryLog(EventLog):
         # Kept for good: this log does not outlive its process.
         self._done: dict[str, Appended] = {}
         self._grown = asyncio.Event()
+        self._snapshots: dict[int, bytes] = {}
 
     async def open(self) -> None:
         """Does nothing: it is always ready."""
@@ -213,6 +214,22 @@ class MemoryLog(EventLog):
                     await self._grown.wait()
         except TimeoutError:
             return []
+
+    async def snapshot_numbers(self) -> list[int]:
+        """See EventLog."""
+        return sorted(self._snapshots)
+
+    async def get_snapshot(self, n: int) -> bytes | None:
+        """See EventLog."""
+        return self._snapshots.get(n)
+
+    async def put_snapshot(self, n: int, data: bytes) -> None:
+        """See EventLog."""
+        self._snapshots[n] = data
+
+    async def drop_snapshot(self, n: int) -> None:
+        """See EventLog."""
+        self._snapshots.pop(n, None)
 
     def _known_head(self) -> Head:
         if self._head is None:

@@ -254,6 +254,22 @@ class EventLog(ABC):
             LogFault: as by `attach` and `read`; never an empty list for a reader that the log has lost.
         """
 
+    @abstractmethod
+    async def snapshot_numbers(self) -> list[int]:
+        """Returns the sequence numbers up to which a snapshot is kept, in order."""
+
+    @abstractmethod
+    async def get_snapshot(self, n: int) -> bytes | None:
+        """Returns the snapshot kept under a number, or None."""
+
+    @abstractmethod
+    async def put_snapshot(self, n: int, data: bytes) -> None:
+        """Keeps a snapshot under the number of the last event in it."""
+
+    @abstractmethod
+    async def drop_snapshot(self, n: int) -> None:
+        """Throws a snapshot away; nothing happens when there is none."""
+
     async def read_all(self, after: int = 0) -> AsyncIterator[Event]:
         """Yields every event whose n is above `after`, up to the end of the log."""
         while events := await self.read(after):

@@ -194,6 +194,27 @@ class RedisLog(EventLog):
         """See EventLog."""
         return await self._reader.wait(checkpoint, timeout)
 
+    async def snapshot_numbers(self) -> list[int]:
+        """See EventLog."""
+        with translated(self.shown):
+            return sorted(int(n) for n in await self._server.execute("HKEYS", self._keys.snapshot))
+
+    async def get_snapshot(self, n: int) -> bytes | None:
+        """See EventLog."""
+        with translated(self.shown):
+            data: bytes | None = await self._server.execute("HGET", self._keys.snapshot, n)
+        return data
+
+    async def put_snapshot(self, n: int, data: bytes) -> None:
+        """See EventLog."""
+        with translated(self.shown):
+            await self._server.execute("HSET", self._keys.snapshot, n, data)
+
+    async def drop_snapshot(self, n: int) -> None:
+        """See EventLog."""
+        with translated(self.shown):
+            await self._server.execute("HDEL", self._keys.snapshot, n)
+
     @property
     def _server(self) -> Server:
         return self._parts[0]

@@ -20,6 +20,7 @@ class Keys:
         done: sorted set of command ids by domain time.
         results: hash of command id -> what its append did.
         epochs: hash of lease -> highest epoch ever; never removed, so that epochs never fall.
+        snapshot: hash of sequence number -> a fold up to there; a cache that may always be thrown away.
         lease_prefix: with the name of a lease, the hash that holds it.
     """
 
@@ -29,6 +30,7 @@ class Keys:
     done: str
     results: str
     epochs: str
+    snapshot: str
     lease_prefix: str
 
     def lease(self, name: str) -> str:
@@ -55,5 +57,6 @@ def keys_of(cluster: str) -> Keys:
         done=prefix + "done",
         results=prefix + "done:results",
         epochs=prefix + "epochs",
+        snapshot=prefix + "snapshot",
         lease_prefix=prefix + "lease:",
     )

@@ -440,5 +440,20 @@ def _next(entry_id: bytes) -> str:
     return f"{milliseconds}-{sequence + 1}"
 
 
-class LogContract(AppendContract, LeaseContract, ReadContract):
+class SnapshotContract:
+    """Snapshots: kept by number beside the events."""
+
+    async def test_snapshots_are_kept_by_number(self, hands: Hands) -> None:
+        """What is put under a number comes back from there until it is dropped."""
+        log, _ = await _filled(hands, 2)
+        await log.put_snapshot(2, b"\x00two")
+        await log.put_snapshot(1, b"one")
+        assert await log.snapshot_numbers() == [1, 2]
+        assert await log.get_snapshot(2) == b"\x00two"
+        await log.drop_snapshot(2)
+        assert await log.get_snapshot(2) is None
+        assert await log.snapshot_numbers() == [1]
+
+
+class LogContract(AppendContract, LeaseContract, ReadContract, SnapshotContract):
     """Everything that a log promises."""

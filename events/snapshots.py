@@ -1,0 +1,67 @@
+"""Snapshots beside a log: a fold at a named position, checked before use; knows nothing of what was folded.
+
+A snapshot is a cache. One that belongs to another log, lies behind a lost tail or cannot be read is left alone, and the
+reader folds from an earlier one or from the start.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import msgpack
+
+from events.errors import LogFault
+from events.log.port import Checkpoint, EventLog
+
+# How many are kept: enough to reach any point of a long log quickly, few enough not to weigh on the server's memory.
+KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A fold up to and including the event at a checkpoint."""
+
+    checkpoint: Checkpoint
+    data: bytes
+
+
+async def save_snapshot(log: EventLog, snapshot: Snapshot, *, kept: int = KEPT) -> None:
+    """Keeps a snapshot. Of more than `kept`, the one goes whose neighbours are closest: the rest stay spread out."""
+    checkpoint = snapshot.checkpoint
+    packed = msgpack.packb([checkpoint.log_id, checkpoint.id, snapshot.data])
+    await log.put_snapshot(checkpoint.n, packed)
+    numbers = await log.snapshot_numbers()
+    while len(numbers) > kept:
+        gaps = [(after - before, n) for before, n, after in zip([0, *numbers], numbers, numbers[1:], strict=False)]
+        _, crowded = min(gaps)
+        await log.drop_snapshot(crowded)
+        numbers.remove(crowded)
+
+
+async def snapshots_before(log: EventLog, at_most: int | None = None) -> AsyncIterator[Snapshot]:
+    """Yields the snapshots that are good for this log, latest first.
+
+    Args:
+        log: the log.
+        at_most: only those up to this sequence number.
+    """
+    for n in reversed(await log.snapshot_numbers()):
+        if at_most is not None and n > at_most:
+            continue
+        snapshot = _unpack(n, await log.get_snapshot(n))
+        if snapshot is None:
+            continue
+        try:
+            await log.attach(snapshot.checkpoint)
+        except LogFault:
+            continue
+        yield snapshot
+
+
+def _unpack(n: int, packed: bytes | None) -> Snapshot | None:
+    if packed is None:
+        return None
+    try:
+        log_id, entry_id, data = msgpack.unpackb(packed)
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException):
+        return None
+    return Snapshot(Checkpoint(log_id, entry_id, n), data)

@@ -1,0 +1,134 @@
+"""A whole state as bytes and back, for snapshots; knows nothing of where they are kept.
+
+The bytes carry a fingerprint of every record's fields: a program whose records differ does not read them, because a
+snapshot can always be made again from the stream.
+"""
+
+from dataclasses import fields
+from hashlib import sha256
+from operator import attrgetter
+from typing import Any
+
+import msgpack
+
+from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion
+from haes.state.cluster import ClusterState
+from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
+
+_PLAIN = (
+    "n",
+    "at",
+    "epoch",
+    "name",
+    "leader",
+    "scheduler",
+    "settings",
+    "rules_text",
+    "groups_text",
+    "rules_applied",
+    "rules_nodes",
+    "groups_rounds_left",
+    "command_count",
+    "nodes",
+    "last_online",
+    "managers",
+    "versions",
+)
+_SETS = ("members", "present", "maintenance")
+_RECORDS: dict[str, type] = {
+    "resources": ResourceRecord,
+    "configurations": ResourceConfiguration,
+    "agents": AgentRecord,
+    "commands": Command,
+    "parked": Parked,
+}
+_PARTS = (
+    ResourceRecord,
+    ResourceConfiguration,
+    AgentRecord,
+    Command,
+    Disarm,
+    Parked,
+    BalanceMemory,
+    Failure,
+    Impossible,
+)
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+FINGERPRINT = sha256(
+    repr((ClusterState.__slots__, [(kind.__name__, _names(kind)) for kind in (*_PARTS, Motion)])).encode()
+).hexdigest()[:16]
+_BALANCE_PLAIN = tuple(
+    name for name in _names(BalanceMemory) if name not in {"motion", "failures", "impossible", "refusal", "advice"}
+)
+
+
+def encode_state(state: ClusterState) -> bytes:
+    """Returns a state as bytes."""
+    data: dict[str, Any] = {name: getattr(state, name) for name in _PLAIN}
+    for name in _SETS:
+        data[name] = sorted(getattr(state, name))
+    for name, kind in _RECORDS.items():
+        values = attrgetter(*_names(kind))
+        data[name] = [(key, values(record)) for key, record in getattr(state, name).items()]
+    data["disarm"] = None if state.disarm is None else (state.disarm.mode, state.disarm.state)
+    data["balance"] = _encode_balance(state.balance)
+    packed: bytes = msgpack.packb([FINGERPRINT, data])
+    return packed
+
+
+def _encode_balance(memory: BalanceMemory) -> dict[str, Any]:
+    values_of_failure, values_of_motion = attrgetter(*_names(Failure)), attrgetter(*_names(Motion))
+    data: dict[str, Any] = {name: getattr(memory, name) for name in _BALANCE_PLAIN}
+    data["motion"] = None if memory.motion is None else values_of_motion(memory.motion)
+    data["failures"] = [(pair, values_of_failure(failure)) for pair, failure in memory.failures.items()]
+    data["impossible"] = [(pair, (answer.reasons, answer.until)) for pair, answer in memory.impossible.items()]
+    data["refusal"], data["advice"] = memory.refusal, memory.advice
+    return data
+
+
+def decode_state(packed: bytes) -> ClusterState | None:
+    """Returns the state that was encoded, or None when this program's records are others."""
+    try:
+        fingerprint, data = msgpack.unpackb(packed, strict_map_key=False)
+    except (ValueError, TypeError, msgpack.exceptions.UnpackException):
+        return None
+    if fingerprint != FINGERPRINT:
+        return None
+    state = ClusterState()
+    for name in _PLAIN:
+        setattr(state, name, data[name])
+    for name in _SETS:
+        setattr(state, name, set(data[name]))
+    for name, kind in _RECORDS.items():
+        setattr(state, name, {key: kind(*values) for key, values in data[name]})
+    for record in state.resources.values():
+        if record.request is not None:
+            verb, argument, origin = record.request
+            record.request = (verb, argument, origin)
+    state.commands = {
+        number: Command(item.id, item.verb, tuple(item.arguments), item.text, item.user)
+        for number, item in state.commands.items()
+    }
+    state.disarm = None if data["disarm"] is None else Disarm(*data["disarm"])
+    state.balance = _decode_balance(data["balance"])
+    return state
+
+
+def _decode_balance(data: dict[str, Any]) -> BalanceMemory:
+    memory = BalanceMemory()
+    for name in _BALANCE_PLAIN:
+        setattr(memory, name, data[name])
+    memory.motion = None if data["motion"] is None else Motion(*data["motion"])
+    memory.failures = {(resource, target): Failure(*values) for (resource, target), values in data["failures"]}
+    memory.impossible = {
+        (resource, target): Impossible(tuple(reasons), until)
+        for (resource, target), (reasons, until) in data["impossible"]
+    }
+    memory.refusal = None if data["refusal"] is None else (data["refusal"][0], data["refusal"][1])
+    memory.advice = None if data["advice"] is None else (data["advice"][0], data["advice"][1])
+    return memory
