@@ -1,5 +1,16 @@
 """Which event types exist and what their payloads hold; importing it declares them all. No rule of HA lives here."""
 
-from events.catalog import agents, balance, cluster, commands, jobs, managers, nodes, resources, simulation
+from events.catalog import agents, archive, balance, cluster, commands, jobs, managers, nodes, resources, simulation
 
-__all__ = ["agents", "balance", "cluster", "commands", "jobs", "managers", "nodes", "resources", "simulation"]
+__all__ = [
+    "agents",
+    "archive",
+    "balance",
+    "cluster",
+    "commands",
+    "jobs",
+    "managers",
+    "nodes",
+    "resources",
+    "simulation",
+]

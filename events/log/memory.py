@@ -215,6 +215,13 @@ class MemoryLog(EventLog):
         except TimeoutError:
             return []
 
+    async def trim(self, up_to: int) -> int:
+        """See EventLog."""
+        count = max(0, min(up_to, self._known_head().n - 1) - self._trimmed)
+        del self._entries[:count]
+        self._trimmed += count
+        return count
+
     async def snapshot_numbers(self) -> list[int]:
         """See EventLog."""
         return sorted(self._snapshots)

@@ -255,6 +255,14 @@ class EventLog(ABC):
         """
 
     @abstractmethod
+    async def trim(self, up_to: int) -> int:
+        """Removes the events up to and including a number from the stream and returns how many were removed.
+
+        Whoever calls this has made sure that they are archived, lie below a snapshot, and that every reader has them.
+        The last event always stays, because the log's end is checked against it.
+        """
+
+    @abstractmethod
     async def snapshot_numbers(self) -> list[int]:
         """Returns the sequence numbers up to which a snapshot is kept, in order."""
 

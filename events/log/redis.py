@@ -194,6 +194,15 @@ class RedisLog(EventLog):
         """See EventLog."""
         return await self._reader.wait(checkpoint, timeout)
 
+    async def trim(self, up_to: int) -> int:
+        """See EventLog."""
+        last = min(up_to, (await self.head()).n - 1)
+        after = await self.read(last, count=1)
+        if last <= 0 or not after:
+            return 0
+        with translated(self.shown):
+            return int(await self._server.execute("XTRIM", self._keys.events, "MINID", after[0].id))
+
     async def snapshot_numbers(self) -> list[int]:
         """See EventLog."""
         with translated(self.shown):

@@ -19,6 +19,7 @@ COMMANDS = {
     "fence": "haes.cli.fence",
     "plan": "haes.cli.plan",
     "demo": "haes.cli.demo",
+    "archive": "haes.cli.archive",
 }
 STATUS_USER = 2
 STATUS_INTERRUPTED = 130
@@ -54,3 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

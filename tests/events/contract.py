@@ -441,7 +441,16 @@ def _next(entry_id: bytes) -> str:
 
 
 class SnapshotContract:
-    """Snapshots: kept by number beside the events."""
+    """Snapshots, kept by number beside the events, and trimming."""
+
+    async def test_trimming_keeps_numbers_and_the_end(self, hands: Hands) -> None:
+        """Trimmed events are gone, the others keep their numbers, and the last one is never trimmed."""
+        log, token = await _filled(hands, 6)
+        assert await log.trim(2) == 2
+        assert [event.n for event in await log.read(2)] == [3, 4, 5, 6]
+        assert await log.trim(99) == 3
+        assert [event.n for event in await log.read(5)] == [6]
+        assert (await log.append(many(1), token=token)).first_n == 7
 
     async def test_snapshots_are_kept_by_number(self, hands: Hands) -> None:
         """What is put under a number comes back from there until it is dropped."""
