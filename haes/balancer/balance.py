@@ -42,7 +42,7 @@ def balance(round_: Round) -> None:
     imbalance = round_.usage.imbalance()
     if not _exceeds(round_, imbalance):
         round_.streak = 0
-        if round_.state.balance.tried:
+        if policy == "series" and round_.state.balance.tried:
             outcomes.end_series(round_, "balanced")
         refuse(round_, "balanced")
         return

@@ -1,0 +1,41 @@
+"""How tables and journal lines look in a terminal: colour where there is one, plain text where there is none."""
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from haes.journal import Line, render_line
+from replay.report import Table
+
+# Colours of the journal's levels; info stays as the terminal has it.
+LEVEL_STYLES = {"err": "bold red", "warning": "yellow", "notice": "cyan", "email": "magenta"}
+# What an operator looks for first.
+HIGHLIGHTS = {"auto rebalance": "bold green"}
+
+
+def make_console() -> Console:
+    """Returns the console for standard output."""
+    return Console(highlight=False, soft_wrap=True)
+
+
+def show_tables(console: Console, tables: list[Table]) -> None:
+    """Prints tables, or for an empty one what it says."""
+    for table in tables:
+        if not table.rows:
+            console.print(Text(f"{table.title}: {table.empty}", style="bold"))
+            continue
+        shown = RichTable(title=table.title, title_justify="left", title_style="bold", pad_edge=False, box=None)
+        for column in table.columns:
+            shown.add_column(column, style=None, header_style="dim", no_wrap=True)
+        for row in table.rows:
+            shown.add_row(*(Text(cell) for cell in row))
+        console.print(shown, soft_wrap=True, crop=False)
+
+
+def show_line(console: Console, line: Line) -> None:
+    """Prints a journal line in the colour of its level."""
+    style = LEVEL_STYLES.get(line.level.strip(), "")
+    for words, highlight in HIGHLIGHTS.items():
+        if line.text.startswith(words) and not style:
+            style = highlight
+    console.print(Text(render_line(line), style=style))
