@@ -50,9 +50,7 @@ def _one_node_rule_per_resource(kinds: _Sorted, _nodes: Sequence[str]) -> list[F
     for name, rule in kinds.node_affinity.items():
         for resource in rule.resources:
             users.setdefault(resource, []).append(name)
-    conflicts = sorted(
-        (name, resource) for resource, names in users.items() if len(names) > 1 for name in names
-    )
+    conflicts = sorted((name, resource) for resource, names in users.items() if len(names) > 1 for name in names)
     return [Finding(name, "resources", "resource_used_twice", {"resource": resource}) for name, resource in conflicts]
 
 

@@ -18,9 +18,7 @@ class CompiledRules:
     together: dict[str, frozenset[str]] = field(default_factory=dict)
     separate: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    def preferred_nodes(
-        self, resource: str, online: AbstractSet[str]
-    ) -> tuple[AbstractSet[str], AbstractSet[str]]:
+    def preferred_nodes(self, resource: str, online: AbstractSet[str]) -> tuple[AbstractSet[str], AbstractSet[str]]:
         """Returns the online nodes that a resource may use, and those of the highest priority among them."""
         priorities = self.node_affinity.get(resource)
         if priorities is None:

@@ -51,9 +51,7 @@ def parse_groups(text: str, file: str) -> tuple[dict[str, Group], list[Problem]]
 
 def failback_from_groups(groups: Mapping[str, Group], group_of: Mapping[str, str]) -> dict[str, bool]:
     """Returns for each resource in a group whether it fails back."""
-    return {
-        resource: group not in groups or not groups[group].nofailback for resource, group in group_of.items()
-    }
+    return {resource: group not in groups or not groups[group].nofailback for resource, group in group_of.items()}
 
 
 def rules_from_groups(rules: RuleSet, groups: Mapping[str, Group], group_of: Mapping[str, str]) -> RuleSet:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+Affinity = Literal["positive", "negative"]
+
 
 @dataclass(slots=True)
 class NodeAffinityRule:
@@ -20,7 +22,7 @@ class ResourceAffinityRule:
     """Resources that must be kept together (positive) or apart (negative)."""
 
     resources: set[str]
-    affinity: Literal["positive", "negative"]
+    affinity: Affinity
     disabled: bool = False
     comment: str | None = None
 

@@ -2,7 +2,7 @@
 
 import re
 
-from haes.rules.model import NodeAffinityRule, ResourceAffinityRule, Rule, RuleSet
+from haes.rules.model import Affinity, NodeAffinityRule, ResourceAffinityRule, Rule, RuleSet
 from haes.rules.section_config import Problem, Section, parse_sections, split_list
 
 _RESOURCE = re.compile(r"^[a-z]+:\S+$")
@@ -11,6 +11,7 @@ _KEYS = {
     "node-affinity": {"resources", "nodes", "strict", "disable", "comment"},
     "resource-affinity": {"resources", "affinity", "disable", "comment"},
 }
+_AFFINITIES: dict[str, Affinity] = {"positive": "positive", "negative": "negative"}
 _TRUE = {"1", "on", "yes", "true"}
 
 
@@ -32,8 +33,10 @@ def _rule(section: Section, file: str, problems: list[Problem]) -> Rule | None:
         known = " or ".join(sorted(_KEYS))
         problems.append(Problem(file, section.line, section.type, f"is no type of rule; expected {known}"))
         return None
-    for key in sorted(section.properties.keys() - keys):
-        problems.append(Problem(file, section.lines[key], key, f"is unknown in a {section.type} rule"))
+    problems.extend(
+        Problem(file, section.lines[key], key, f"is unknown in a {section.type} rule")
+        for key in sorted(section.properties.keys() - keys)
+    )
     for key in sorted({"resources", "nodes", "affinity"} & keys - section.properties.keys()):
         problems.append(Problem(file, section.line, key, f"is missing in rule '{section.id}'"))
         return None
@@ -48,8 +51,9 @@ def _rule(section: Section, file: str, problems: list[Problem]) -> Rule | None:
     comment = values.get("comment")
     if section.type == "resource-affinity":
         affinity = values["affinity"]
-        if affinity == "positive" or affinity == "negative":
-            return ResourceAffinityRule(resources, affinity, disabled, comment)
+        known: Affinity | None = _AFFINITIES.get(affinity)
+        if known is not None:
+            return ResourceAffinityRule(resources, known, disabled, comment)
         problems.append(Problem(file, section.lines["affinity"], affinity, "expected positive or negative"))
         return None
     nodes = {}

@@ -9,7 +9,7 @@ _PROPERTY = re.compile(r"^\s+(\S+)(?:\s+(.*?))?\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a file that was left out, and why."""
+    """Something in a file that was left out, or is doubtful, and why; line 0 stands for no certain place."""
 
     file: str
     line: int
@@ -18,7 +18,8 @@ class Problem:
 
     def __str__(self) -> str:
         """Says it in one line."""
-        return f"{self.file}: line {self.line}: {self.key}: {self.text}"
+        place = f"line {self.line}: " if self.line else ""
+        return f"{self.file}: {place}{self.key}: {self.text}"
 
 
 @dataclass(slots=True)
