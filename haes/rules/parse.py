@@ -51,9 +51,9 @@ def _rule(section: Section, file: str, problems: list[Problem]) -> Rule | None:
     comment = values.get("comment")
     if section.type == "resource-affinity":
         affinity = values["affinity"]
-        known: Affinity | None = _AFFINITIES.get(affinity)
-        if known is not None:
-            return ResourceAffinityRule(resources, known, disabled, comment)
+        relation = _AFFINITIES.get(affinity)
+        if relation is not None:
+            return ResourceAffinityRule(resources, relation, disabled, comment)
         problems.append(Problem(file, section.lines["affinity"], affinity, "expected positive or negative"))
         return None
     nodes = {}
