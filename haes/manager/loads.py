@@ -46,7 +46,7 @@ def _usage_for(round_: Round) -> Usage:
 def _of_nodes(known: Mapping[str, NodeStats], nodes: Sequence[str], mode: str) -> dict[str, NodeStats]:
     missing = [node for node in nodes if node not in known]
     if missing:
-        raise UsageProblem("node_missing", {"text": f"did not get {mode} node usage information for '{missing[0]}'"})
+        raise UsageProblem(f"did not get {mode} node usage information for '{missing[0]}'")
     return {node: known[node] for node in nodes}
 
 

@@ -1,0 +1,42 @@
+"""TOPSIS: alternatives scored by their distance to the best and the worst of all; knows no cluster."""
+
+import numpy as np
+
+from haes.scheduling.arrays import Floats
+
+# Weights of average cpu, highest cpu, average memory, highest memory. All are to be low.
+WEIGHTS: Floats = np.array([1.0, 2.0, 5.0, 10.0]) / 18.0
+
+
+def norms_of(criteria: Floats) -> Floats:
+    """Returns the length of each column, added from top to bottom; 1 where a column is all zero."""
+    lengths = np.sqrt(np.cumsum(criteria * criteria, axis=0)[-1])
+    norms: Floats = np.where(lengths == 0.0, 1.0, lengths)
+    return norms
+
+
+def score_between(criteria: Floats, norms: Floats, lowest: Floats, highest: Floats) -> Floats:
+    """Returns the score of each row, 0..1, higher is better.
+
+    Args:
+        criteria: shape (rows, 4).
+        norms: length of each column over all alternatives.
+        lowest, highest: smallest and largest normalised value of each column over all alternatives.
+    """
+    normalised = criteria / norms
+    to_best = (normalised - lowest) * WEIGHTS
+    to_worst = (normalised - highest) * WEIGHTS
+    best = np.sqrt(np.cumsum(to_best * to_best, axis=1)[:, -1])
+    worst = np.sqrt(np.cumsum(to_worst * to_worst, axis=1)[:, -1])
+    together = worst + best
+    scores: Floats = np.divide(worst, together, out=np.zeros_like(worst), where=together != 0.0)
+    return scores
+
+
+def score(criteria: Floats) -> Floats:
+    """Returns the score of each of all the alternatives, given as rows."""
+    if not len(criteria):
+        return np.empty(0)
+    norms = norms_of(criteria)
+    normalised = criteria / norms
+    return score_between(criteria, norms, normalised.min(axis=0), normalised.max(axis=0))
