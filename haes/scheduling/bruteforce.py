@@ -110,7 +110,7 @@ def _near(sums: _Sums, lowest: Floats, bound: float, limit: int) -> Pairs:
     bundles, classes = bundles[kept], classes[kept]
     row_of = np.full(len(sums.candidates), -1, dtype=np.int64)
     row_of[sums.candidates.restricted] = np.arange(len(sums.candidates.restricted))
-    found_bundles, found_targets = [], []
+    found_bundles, found_targets = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for number, members in enumerate(sums.nodes.classes):
         chosen = bundles[classes == number]
         step = max(1, LARGEST_MATRIX // max(1, len(members)))
