@@ -143,8 +143,12 @@ def write(rows: list[dict[str, object]]) -> None:
     PLOT.parent.mkdir(parents=True, exist_ok=True)
     PLOT.write_text(plot(rows), encoding="utf-8")
     text = DOCUMENT.read_text(encoding="utf-8")
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
-    section = f"{BEGIN}\nMeasured on {datetime.now(UTC):%Y-%m-%d}: {machine}; fastest of {RUNS} runs.\n\n{table(rows)}\n{END}"
+    machine = (
+        f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}"
+    )
+    section = (
+        f"{BEGIN}\nMeasured on {datetime.now(UTC):%Y-%m-%d}: {machine}; fastest of {RUNS} runs.\n\n{table(rows)}\n{END}"
+    )
     before, _, rest = text.partition(BEGIN)
     DOCUMENT.write_text(before + section + rest.partition(END)[2], encoding="utf-8")
 

@@ -73,14 +73,13 @@ def _resource(state: ClusterState, resource: str) -> dict[str, Any]:
 
 def _pending(state: ClusterState) -> list[dict[str, Any]]:
     """Returns the motions that wait or are under way: those of the balancer by member, and everybody else's."""
-    pending = []
+    pending: list[dict[str, Any]] = []
     motion = state.balance.motion
     for resource, record in sorted(state.resources.items()):
         if record.request is not None and record.request[0] != "stop":
-            verb, target, origin = record.request
-            stage = "queued"
+            verb, target, stage = record.request[0], record.request[1], "queued"
         elif record.state in {"migrate", "relocate"}:
-            verb, target, origin, stage = record.state, record.target, record.origin, "under way"
+            verb, target, stage = record.state, record.target, "under way"
         else:
             continue
         pending.append(
@@ -90,7 +89,7 @@ def _pending(state: ClusterState) -> list[dict[str, Any]]:
                 "source": record.node,
                 "target": target,
                 "stage": stage,
-                "origin": origin,
+                "origin": record.origin if record.request is None else record.request[2],
                 "balancer": motion is not None and resource in motion.members,
             }
         )

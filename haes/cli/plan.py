@@ -31,7 +31,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser("plan", help="the best motions for a snapshot of a cluster")
     parser.add_argument("file", type=Path, metavar="FILE.json", help="nodes, resources, and perhaps rules and settings")
     parser.add_argument("--method", choices=sorted(METHODS), help="default: the file's setting, else bruteforce")
-    parser.add_argument("--top", type=int, default=DEFAULT_TOP, metavar="K", help=f"motions shown (default {DEFAULT_TOP})")
+    parser.add_argument(
+        "--top", type=int, default=DEFAULT_TOP, metavar="K", help=f"motions shown (default {DEFAULT_TOP})"
+    )
     parser.add_argument("--until-balanced", action="store_true", help="all motions until the threshold is kept")
     parser.add_argument("--time", action="store_true", help="say how long scoring took, apart from reading")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -81,9 +83,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_json(
-    before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]
-) -> None:
+def _print_json(before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]) -> None:
     data: dict[str, Any] = {
         "imbalance": before,
         "motions": [
@@ -96,9 +96,7 @@ def _print_json(
     print(json.dumps(data | times))  # noqa: T201
 
 
-def _print_text(
-    before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]
-) -> None:
+def _print_text(before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]) -> None:
     lines = [f"imbalance now {before * 100:.1f}%"]
     if not motions:
         lines.append("no motion is possible or needed")
@@ -177,7 +175,9 @@ def _apply_rules(path: Path, text: Any, snapshot: Snapshot) -> None:
     compiled, online = compile_rules(rules, nodes), frozenset(nodes)
     for name, placement in snapshot.resources.items():
         _allowed, preferred = compiled.preferred_nodes(name, online)
-        apart = {snapshot.resources[other].node for other in compiled.separate.get(name, ()) if other in snapshot.resources}
+        apart = {
+            snapshot.resources[other].node for other in compiled.separate.get(name, ()) if other in snapshot.resources
+        }
         if name in compiled.node_affinity or apart:
             placement.targets = frozenset(preferred) - apart
         if any(other in snapshot.resources for other in compiled.together.get(name, ())):

@@ -16,13 +16,20 @@ class HasNodeStats(Protocol):
     """What a node has and uses: cpu in cores, memory in bytes."""
 
     @property
-    def maxcpu(self) -> float: ...
+    def maxcpu(self) -> float:
+        """Cores that it has."""
+
     @property
-    def maxmem(self) -> float: ...
+    def maxmem(self) -> float:
+        """Bytes that it has."""
+
     @property
-    def cpu(self) -> float: ...
+    def cpu(self) -> float:
+        """Cores in use."""
+
     @property
-    def mem(self) -> float: ...
+    def mem(self) -> float:
+        """Bytes in use."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""A plan from a snapshot of a cluster: the best motions now, or all that bring it to balance. Reads and prints nothing."""
+"""A plan from a snapshot of a cluster: the best motions now, or all that bring it to balance; reads no file."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,7 @@ class Placement:
     movable: bool = True
 
 
-def arrays_of(
-    nodes: Mapping[str, NodeStats], resources: Mapping[str, Placement]
-) -> tuple[NodeArrays, CandidateArrays]:
+def arrays_of(nodes: Mapping[str, NodeStats], resources: Mapping[str, Placement]) -> tuple[NodeArrays, CandidateArrays]:
     """Returns a snapshot as arrays."""
     known = node_arrays(nodes)
     number_of = {name: number for number, name in enumerate(known.names)}

@@ -15,19 +15,26 @@ def norms_of(criteria: Floats) -> Floats:
     return norms
 
 
+def _lengths(rows: Floats) -> Floats:
+    """Returns the length of each row of four, its squares added from left to right."""
+    squares = rows * rows
+    lengths: Floats = np.sqrt(squares[:, 0] + squares[:, 1] + squares[:, 2] + squares[:, 3])
+    return lengths
+
+
 def score_between(criteria: Floats, norms: Floats, lowest: Floats, highest: Floats) -> Floats:
     """Returns the score of each row, 0..1, higher is better.
 
     Args:
         criteria: shape (rows, 4).
         norms: length of each column over all alternatives.
-        lowest, highest: smallest and largest normalised value of each column over all alternatives.
+        lowest: smallest normalised value of each column over all alternatives.
+        highest: largest normalised value of each column over all alternatives.
     """
     normalised = criteria / norms
     to_best = (normalised - lowest) * WEIGHTS
     to_worst = (normalised - highest) * WEIGHTS
-    best = np.sqrt(np.cumsum(to_best * to_best, axis=1)[:, -1])
-    worst = np.sqrt(np.cumsum(to_worst * to_worst, axis=1)[:, -1])
+    best, worst = _lengths(to_best), _lengths(to_worst)
     together = worst + best
     scores: Floats = np.divide(worst, together, out=np.zeros_like(worst), where=together != 0.0)
     return scores

@@ -19,6 +19,6 @@ def start_scores(nodes: NodeArrays, maxcpu: float, maxmem: float) -> Floats:
     cpu = np.repeat(nodes.cpu[None, :], count, axis=0)
     mem = np.repeat(nodes.mem[None, :], count, axis=0)
     diagonal = np.arange(count)
-    cpu[diagonal, diagonal] += maxcpu if maxcpu else nodes.maxcpu
+    cpu[diagonal, diagonal] += maxcpu or nodes.maxcpu
     mem[diagonal, diagonal] += maxmem
     return score(criteria_of_rows(cpu / nodes.maxcpu, mem / nodes.maxmem))

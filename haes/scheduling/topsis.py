@@ -65,7 +65,9 @@ class _Resource:
         return average, 1.0 + np.maximum(self.highest[bundle], target_load + added)
 
 
-def _resource(nodes: NodeArrays, candidates: CandidateArrays, used_by_node: Floats, capacity: Floats, used: Floats) -> _Resource:
+def _resource(
+    nodes: NodeArrays, candidates: CandidateArrays, used_by_node: Floats, capacity: Floats, used: Floats
+) -> _Resource:
     loads = used_by_node / capacity
     source = candidates.source
     before = loads[source]
@@ -180,17 +182,20 @@ class _Frame:
     def top(self, limit: int) -> Pairs:
         """Returns the best pairs, best first."""
         reach = self._reach()
-        flat = np.argsort(-reach, axis=None, kind="stable")
-        flat = flat[np.isfinite(reach.ravel()[flat])]
-        bundles, classes = np.unravel_index(flat, reach.shape)
+        flat = reach.ravel()
         kept = _Best(limit)
-        begin, step = 0, STEP
-        while begin < len(flat):
-            if reach[bundles[begin], classes[begin]] < kept.worst() - SCORE_TOLERANCE:
-                break
-            part = slice(begin, begin + step)
-            self._collect(kept, bundles[part], classes[part])
-            begin += step
+        left = np.flatnonzero(np.isfinite(flat))
+        step = max(STEP, limit)
+        while len(left):
+            # The most promising ones first; what cannot reach the top any more is never looked at.
+            if len(left) > step:
+                ranked = np.argpartition(-flat[left], step)
+                chosen, left = left[ranked[:step]], left[ranked[step:]]
+            else:
+                chosen, left = left, left[:0]
+            bundles, classes = np.unravel_index(chosen, reach.shape)
+            self._collect(kept, bundles, classes)
+            left = left[flat[left] >= kept.worst() - SCORE_TOLERANCE]
             step = min(4 * step, max(1, LARGEST_MATRIX // len(self.nodes)))
         return kept.pairs()
 
@@ -234,7 +239,12 @@ class _Best:
 
 
 def _root_sums(
-    resource: _Resource, rows: Ints, added: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", loads: Floats
+    resource: _Resource,
+    rows: Ints,
+    added: Floats,
+    own: Floats,
+    inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    loads: Floats,
 ) -> tuple[Floats, Floats]:
     """Returns, for each bundle, the sums over the targets of a class of sqrt(q) and of q.
 
@@ -262,7 +272,9 @@ def _root_sums(
     return sums, squares
 
 
-def _series(ratio: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", moments: Floats) -> Floats:
+def _series(
+    ratio: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", moments: Floats
+) -> Floats:
     """Returns the sum of sqrt(1 + ratio u) over the loads u that the moments stand for, without the own one."""
     total = np.full(len(ratio), moments[0]) - inside
     coefficient = 1.0
@@ -280,7 +292,12 @@ def _series(ratio: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype
 
 
 def _highest_sums(
-    resource: _Resource, rows: Ints, added: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", loads: Floats
+    resource: _Resource,
+    rows: Ints,
+    added: Floats,
+    own: Floats,
+    inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    loads: Floats,
 ) -> Floats:
     """Returns, for each bundle, the sum over the targets of a class of (1 + highest load after the motion) squared."""
     others = resource.highest[rows]
@@ -294,5 +311,3 @@ def _highest_sums(
     total += above * raised * raised + 2.0 * raised * rest[below] + rest_squares[below]
     leaving = 1.0 + np.maximum(others, own + added)
     return total - np.where(inside, leaving * leaving, 0.0)
-
-
