@@ -103,9 +103,8 @@ class _Frame:
     def measure(self) -> None:
         """Finds the length, the smallest and the largest value of each criterion over all pairs."""
         for members in self.nodes.classes:
-            if len(members) > 1 or np.any(self.candidates.source[self.free] != members[0]):
-                for place, resource in enumerate(self.resources):
-                    self._measure_free(2 * place, resource, members)
+            for place, resource in enumerate(self.resources):
+                self._measure_free(2 * place, resource, members)
             self._measure_restricted(members)
         self.norms = np.sqrt(self._squared)
 
@@ -121,6 +120,8 @@ class _Frame:
         inside = np.isin(self.candidates.source[rows], members)
         if len(members) == 1:
             rows, inside = rows[~inside], inside[~inside]
+        if not len(rows):
+            return
         own = resource.loads[self.candidates.source[rows]]
         added = resource.used[rows] / resource.capacity[members[0]]
         targets = len(members) - inside

@@ -1,4 +1,4 @@
-"""The definition of scoring, pair by pair and node by node, in plain Python: slow, obvious, what the fast must equal."""
+"""The definition of scoring, pair by pair and node by node, in plain Python: slow and obvious."""
 
 import math
 from collections.abc import Sequence
