@@ -29,7 +29,10 @@ def record_report(round_: Round, resource: str, origin: str | None, exit_code: i
         or resource not in motion.open_members()
     ):
         return
-    if exit_code == SUCCESS:
+    if resource not in round_.state.configurations:
+        # It was deleted meanwhile: there is nothing left to remember anything about.
+        _record_dropped(round_, motion, resource, "removed")
+    elif exit_code == SUCCESS:
         record_moved(round_, motion, resource)
     else:
         record_failed(round_, motion, resource, f"exit code {exit_code}")

@@ -119,10 +119,6 @@ async def test_a_resource_deleted_in_the_middle_of_its_motion_is_dropped() -> No
     assert not story.state.balance.failures
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a report on a resource that was unconfigured during a disarm is recorded after its memory was dropped",
-)
 async def test_a_resource_deleted_while_a_disarm_is_pending_leaves_no_memory() -> None:
     """A failure that is reported for a resource without configuration is not remembered for ever."""
     steps = [["crm node1 disarm-ha freeze"], ["service vm:102 delete"], [], ["crm node1 arm-ha"]]
