@@ -161,6 +161,28 @@ def tables(state: ClusterState) -> list[Table]:
             ],
             "no resource is known",
         ),
+        *balance_tables(state),
+        *(
+            [
+                Table(
+                    "Parked: events that could not be applied",
+                    ("subject", "event", "why"),
+                    [(row["subject"], _text(row["n"]), row["reason"]) for row in said["parked"]],
+                    "none",
+                )
+            ]
+            if said["parked"]
+            else []
+        ),
+    ]
+
+
+def balance_tables(state: ClusterState) -> list[Table]:
+    """Returns what the balancer remembers as tables."""
+    said = summary(state)
+    refusal = state.balance.refusal
+    advice = state.balance.advice
+    return [
         Table(
             "Pending motions",
             ("resource", "motion", "from", "to", "stage", "asked for by"),
@@ -188,19 +210,20 @@ def tables(state: ClusterState) -> list[Table]:
             ],
             "none",
         ),
-        *(
-            [
-                Table(
-                    "Parked: events that could not be applied",
-                    ("subject", "event", "why"),
-                    [(row["subject"], _text(row["n"]), row["reason"]) for row in said["parked"]],
-                    "none",
-                )
-            ]
-            if said["parked"]
-            else []
+        Table(
+            "The balancer did nothing last time because",
+            ("reason", "details"),
+            [] if refusal is None else [(refusal[0], _details(refusal[1]))],
+            "it acted, or never looked",
         ),
+        *([Table("Advice", ("resource", "to"), [advice], "none")] if advice is not None else []),
     ]
+
+
+def _details(details: Any) -> str:
+    if not isinstance(details, dict):
+        return str(details)
+    return ", ".join(f"{key} {value}" for key, value in details.items() if value not in (None, [], {}))
 
 
 def headline(state: ClusterState) -> str:

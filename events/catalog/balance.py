@@ -18,6 +18,7 @@ declare("balance.motion_refused", "number resource target", meaning="the manager
 declare("balance.series", "number reason", meaning="a series ended; this one begins")
 declare("balance.refused", "reason details", meaning="why the balancer does nothing; only when the reason changes")
 declare("balance.advised", "verb leader members source target before after", meaning="what the balancer would do")
+declare("balance.advice_requested", "command", meaning="an operator asks what the balancer would do now")
 declare("balance.preflight", "resource target reasons until", meaning="the driver says that a motion cannot work")
 declare(
     "balance.retried",

@@ -4,26 +4,21 @@ from typing import Any
 
 from haes import settings
 from haes.balancer import breaker, outcomes
-from haes.balancer.exclusions import Candidates, Exclusion, collect
+from haes.balancer.choice import Choice, choose
 from haes.balancer.memory import Motion
 from haes.manager.context import Round
 from haes.manager.motions import any_motion_queued_or_running, blocked_by, queue_motion
-from haes.scheduling.usage import Bundle, Scored, UsageProblem
+from haes.scheduling.usage import Scored
 
-# A motion that does not lower the imbalance by more than this is no improvement; it only carries load around.
-LEAST_IMPROVEMENT = 1e-9
-# Of the other motions, and of what was left out, this many go on record with a choice: enough to see why.
-ALTERNATIVES_ON_RECORD = 5
+# Of what was left out this much goes on record with a choice: enough to see why.
 EXCLUSIONS_ON_RECORD = 20
-# Seconds for which the driver's "cannot work" counts at most: storage and networks come back unannounced.
-PREFLIGHT_COUNTS = 3600
-# Motions per evaluation that the driver is asked about, so that a round stays bounded.
-PREFLIGHTS_PER_ROUND = 16
 
 
 def balance(round_: Round) -> None:
     """Evaluates the cluster's balance and issues at most one motion."""
     mode = round_.crs("ha-auto-rebalance")
+    if round_.state.balance.advice_wanted:
+        _give_advice(round_)
     if mode == settings.BALANCER_OFF:
         return
     if round_.state.scheduler not in settings.BALANCING_SCHEDULERS:
@@ -53,14 +48,24 @@ def balance(round_: Round) -> None:
     if breaker.is_open(round_):
         refuse(round_, "paused", until=round_.state.balance.paused_until)
         return
-    _choose(round_, policy, imbalance, streak, advise=mode == settings.BALANCER_ADVISES)
+    choice = choose(round_, policy, imbalance)
+    if choice.bundle is None:
+        if policy == "series":
+            outcomes.end_series(round_, choice.reason or "")
+        refuse(round_, choice.reason or "", **_why_not(choice, imbalance))
+    elif mode == settings.BALANCER_ADVISES:
+        best = choice.scored[0]
+        if round_.state.balance.advice != (best.resource, best.target):
+            _advise(round_, choice, imbalance)
+    else:
+        _issue(round_, policy, imbalance, streak, choice)
 
 
 def refuse(round_: Round, reason: str, **details: Any) -> None:
-    """Records why nothing is done, when the reason is another one than last time."""
+    """Records why nothing is done, when the reason is another one than last time or somebody asked."""
     memory = round_.state.balance
-    if memory.refusal is None or memory.refusal[0] != reason:
-        round_.batch.emit("balance.refused", "balance", about=reason, reason=reason, details=details)
+    if memory.advice_wanted or memory.refusal is None or memory.refusal[0] != reason:
+        _answer(round_, reason, **details)
 
 
 def _exceeds(round_: Round, imbalance: float) -> bool:
@@ -74,153 +79,84 @@ def _exceeds(round_: Round, imbalance: float) -> bool:
     return len(loads) > 1 and (max(loads) - min(loads)) * 100 > spread
 
 
-def _choose(round_: Round, policy: str, imbalance: float, streak: int, *, advise: bool) -> None:
-    candidates = collect(round_, policy)
-    _leave_out_full_targets(round_, candidates)
-    for _ in range(PREFLIGHTS_PER_ROUND):
-        try:
-            scored = round_.usage.best_motions(
-                candidates.bundles, round_.crs("ha-auto-rebalance-method"), 1 + ALTERNATIVES_ON_RECORD
-            )
-        except UsageProblem as problem:
-            round_.batch.emit(
-                "usage.problem", "balance", task="balance", mode=round_.state.scheduler, problem=str(problem)
-            )
-            _give_up(round_, "loads_unknown", candidates, imbalance, [])
-            return
-        reason = _not_worth_it(round_, scored, candidates, imbalance)
-        if reason is not None:
-            _give_up(round_, reason, candidates, imbalance, scored)
-            return
-        best = scored[0]
-        bundle = next(bundle for bundle in candidates.bundles if bundle.leader == best.resource)
-        if _passes_preflight(round_, bundle, best, candidates):
-            _issue(round_, policy, imbalance, streak, scored, bundle, candidates, advise=advise)
-            return
-
-
-def _not_worth_it(round_: Round, scored: list[Scored], candidates: Candidates, imbalance: float) -> str | None:
-    if not scored:
-        if candidates.exclusions:
-            return "everything_excluded"
-        return "no_legal_target" if candidates.standing else "nothing_to_move"
-    best = scored[0].imbalance
-    if imbalance - best <= LEAST_IMPROVEMENT:
-        return "no_improvement"
-    if imbalance and (imbalance - best) / imbalance < round_.crs("ha-auto-rebalance-margin") / 100:
-        return "under_margin"
-    return None
-
-
-def _give_up(round_: Round, reason: str, candidates: Candidates, imbalance: float, scored: list[Scored]) -> None:
-    if round_.crs("ha-auto-rebalance-backoff") == "series":
-        outcomes.end_series(round_, reason)
-    refuse(
-        round_,
-        reason,
-        imbalance=imbalance,
-        best=[_scored_data(item) for item in scored[:1]],
-        excluded=[item.to_data() for item in candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
-    )
-
-
-def _leave_out_full_targets(round_: Round, candidates: Candidates) -> None:
-    ceiling = round_.crs("ha-auto-rebalance-max-target-load")
-    if ceiling is None:
+def _give_advice(round_: Round) -> None:
+    """Answers an operator who asks what the balancer would do right now, whatever threshold and pauses say."""
+    if round_.state.scheduler not in settings.BALANCING_SCHEDULERS:
+        _answer(round_, "scheduler_mode", mode=round_.state.scheduler)
         return
-    stats = round_.usage.node_stats()
-    kept = []
-    for bundle in candidates.bundles:
-        cpu, mem = round_.usage.bundle_load(bundle.resources)
-        targets = []
-        for target in bundle.targets:
-            node = stats[target]
-            full = max((node.cpu + cpu) / node.maxcpu, (node.mem + mem) / node.maxmem) * 100
-            if full > ceiling:
-                details = {"percent": round(full, 1)}
-                candidates.exclusions.append(Exclusion(bundle.leader, bundle.leader, target, "ceiling", details))
-            else:
-                targets.append(target)
-        if targets:
-            kept.append(Bundle(bundle.leader, bundle.resources, tuple(targets)))
-    candidates.bundles = kept
+    moving = any_motion_queued_or_running(round_.state)
+    if moving is not None:
+        _answer(round_, "motion_running", resource=moving)
+        return
+    imbalance = round_.usage.imbalance()
+    choice = choose(round_, round_.crs("ha-auto-rebalance-backoff"), imbalance)
+    if choice.bundle is None:
+        _answer(round_, choice.reason or "", **_why_not(choice, imbalance))
+    else:
+        _advise(round_, choice, imbalance)
 
 
-def _passes_preflight(round_: Round, bundle: Bundle, best: Scored, candidates: Candidates) -> bool:
-    """Asks the driver about every member; a "no" goes on record and takes the target out of this choice."""
-    for member in bundle.resources:
-        reasons = list(round_.inputs.preflight(member, best.target))
-        if not reasons:
-            continue
-        until = round_.inputs.at + PREFLIGHT_COUNTS
-        round_.batch.emit(
-            "balance.preflight",
-            "balance",
-            about=f"{member} to {best.target}: {reasons[0]}",
-            resource=member,
-            target=best.target,
-            reasons=reasons,
-            until=until,
-        )
-        details = {"until": until, "why": ", ".join(reasons)}
-        candidates.exclusions.append(Exclusion(bundle.leader, member, best.target, "preflight", details))
-        left = tuple(target for target in bundle.targets if target != best.target)
-        others = [item for item in candidates.bundles if item is not bundle]
-        kept = [Bundle(bundle.leader, bundle.resources, left)] if left else []
-        candidates.bundles = sorted([*others, *kept], key=lambda item: item.leader)
-        return False
-    return True
+def _answer(round_: Round, reason: str, **details: Any) -> None:
+    round_.batch.emit("balance.refused", "balance", about=reason, reason=reason, details=details)
 
 
-def _issue(
-    round_: Round,
-    policy: str,
-    imbalance: float,
-    streak: int,
-    scored: list[Scored],
-    bundle: Bundle,
-    candidates: Candidates,
-    *,
-    advise: bool,
-) -> None:
-    best = scored[0]
-    verb = "migrate" if best.resource.startswith("vm:") else "relocate"
-    memory = round_.state.balance
-    chosen: dict[str, Any] = {
-        "verb": verb,
+def _why_not(choice: Choice, imbalance: float) -> dict[str, Any]:
+    return {
+        "imbalance": imbalance,
+        "best": [_scored_data(item) for item in choice.scored[:1]],
+        "excluded": [item.to_data() for item in choice.candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
+    }
+
+
+def _chosen(choice: Choice, imbalance: float) -> dict[str, Any]:
+    """Returns a chosen motion as it stands in events."""
+    assert choice.bundle is not None  # noqa: S101 - the caller has looked
+    best = choice.scored[0]
+    return {
+        "verb": "migrate" if best.resource.startswith("vm:") else "relocate",
         "leader": best.resource,
-        "members": list(bundle.resources),
+        "members": list(choice.bundle.resources),
         "source": best.source,
         "target": best.target,
         "before": imbalance,
         "after": best.imbalance,
     }
-    about = f"{best.resource} {best.source} to {best.target}"
-    if advise:
-        if memory.advice != (best.resource, best.target):
-            round_.batch.emit("balance.advised", "balance", about=about, **chosen)
-        return
+
+
+def _about(choice: Choice) -> str:
+    best = choice.scored[0]
+    return f"{best.resource} {best.source} to {best.target}"
+
+
+def _advise(round_: Round, choice: Choice, imbalance: float) -> None:
+    round_.batch.emit("balance.advised", "balance", about=_about(choice), **_chosen(choice, imbalance))
+
+
+def _issue(round_: Round, policy: str, imbalance: float, streak: int, choice: Choice) -> None:
+    """Records the motion with all that speaks for and against it, and queues it."""
+    memory, best = round_.state.balance, choice.scored[0]
     number = memory.motions + 1
     reference = outcomes.motion_reference(number)
+    chosen = _chosen(choice, imbalance)
     round_.batch.emit(
         "balance.motion",
         "balance",
-        about=about,
+        about=_about(choice),
         correlation=reference,
         number=number,
         series=memory.series,
         policy=policy,
         method=round_.crs("ha-auto-rebalance-method"),
         streak=streak,
-        alternatives=[_scored_data(item) for item in scored[1:]],
-        excluded=[item.to_data() for item in candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
+        alternatives=[_scored_data(item) for item in choice.scored[1:]],
+        excluded=[item.to_data() for item in choice.candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
         sample=round_.loads.sample,
         **chosen,
     )
     motion = memory.motion
     other = blocked_by(round_, best.resource, best.target)
     if other is None:
-        queue_motion(round_, best.resource, verb, best.target, origin=reference)
+        queue_motion(round_, best.resource, chosen["verb"], best.target, origin=reference)
     elif motion is not None:
         _record_refusal(round_, motion, other)
 

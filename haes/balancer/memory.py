@@ -83,6 +83,7 @@ class BalanceMemory:
         paused_until: end of the breaker's pause, or None.
         refusal: why nothing was done when last looked at, as (reason, details), or None.
         advice: what was last advised, as (leader, target), or None.
+        advice_wanted: an operator asked for advice and has no answer yet.
     """
 
     series: int = 1
@@ -96,8 +97,9 @@ class BalanceMemory:
     pauses: int = 0
     paused_failures: int = 0
     paused_until: float | None = None
-    refusal: tuple[str, str] | None = None
+    refusal: tuple[str, Any] | None = None
     advice: tuple[str, str] | None = None
+    advice_wanted: bool = False
 
     def copy(self) -> "BalanceMemory":
         """Returns an independent copy."""
@@ -183,15 +185,21 @@ class BalanceMemory:
         """`balance.motion_refused`: the manager did not queue the motion, so there is nothing to wait for."""
         self.motion = None
 
+    def apply_advice_requested(self, _payload: Mapping[str, Any]) -> None:
+        """`balance.advice_requested`: an operator wants to know what the balancer would do."""
+        self.advice_wanted = True
+
     def apply_advised(self, payload: Mapping[str, Any]) -> None:
         """`balance.advised`: what was advised, so that the same advice is not given every round."""
         self.advice = (payload["leader"], payload["target"])
+        self.advice_wanted = False
         self.refusal = None
 
     def apply_refused(self, payload: Mapping[str, Any]) -> None:
         """`balance.refused`: why nothing is done has changed."""
         self.refusal = (payload["reason"], payload["details"])
         self.advice = None
+        self.advice_wanted = False
 
     def apply_preflight(self, payload: Mapping[str, Any]) -> None:
         """`balance.preflight`: the driver says that a motion cannot work."""

@@ -17,6 +17,7 @@ COMMANDS = {
     "replay": "haes.cli.replay",
     "rules": "haes.cli.rules",
     "fence": "haes.cli.fence",
+    "rebalance": "haes.cli.rebalance",
     "plan": "haes.cli.plan",
     "demo": "haes.cli.demo",
     "archive": "haes.cli.archive",

@@ -144,6 +144,12 @@ def _retry_balancing(round_: Round, command: Command) -> None:
     )
 
 
+def _advise_balancing(round_: Round, command: Command) -> None:
+    """The balancer answers later in this very round."""
+    cause = f"command/{command.id}"
+    round_.batch.emit("balance.advice_requested", "balance", cause=cause, command=command.id)
+
+
 _VERBS: dict[str, Callable[[Round, Command], None]] = {
     "migrate": _motion,
     "relocate": _motion,
@@ -153,4 +159,5 @@ _VERBS: dict[str, Callable[[Round, Command], None]] = {
     "disarm-ha": _disarm,
     "arm-ha": _arm,
     "rebalance-retry": _retry_balancing,
+    "rebalance-advise": _advise_balancing,
 }

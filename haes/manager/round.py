@@ -88,7 +88,7 @@ class Leader:
         self.disarmed = False
         only: set[str] | None = None
         if round_.state.disarm is not None:
-            if round_.crs("ha-auto-rebalance"):
+            if round_.crs("ha-auto-rebalance") or round_.state.balance.advice_wanted:
                 refuse(round_, "disarmed")
             only = disarm.deferred_resources(round_)
             if not only:

@@ -65,6 +65,7 @@ def describe_balance(state: "ClusterState") -> dict[str, Any]:
         "paused_failures": memory.paused_failures,
         "paused_until": memory.paused_until,
         "refusal": None if memory.refusal is None else list(memory.refusal),
+        "advice_wanted": memory.advice_wanted,
         "advice": None if memory.advice is None else list(memory.advice),
     }
 

@@ -23,6 +23,11 @@ def _retried(state: ClusterState, _subject: str, payload: Payload, _at: float) -
     state.balance.apply_retried(payload)
 
 
+def _advice_requested(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    state.commands.pop(payload["command"], None)
+    state.balance.apply_advice_requested(payload)
+
+
 BALANCE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "balance.motion": _on_memory(BalanceMemory.apply_motion),
     "balance.moved": _on_memory(BalanceMemory.apply_moved),
@@ -30,6 +35,7 @@ BALANCE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]]
     "balance.dropped": _on_memory(BalanceMemory.apply_dropped),
     "balance.series": _on_memory(BalanceMemory.apply_series),
     "balance.motion_refused": _on_memory(BalanceMemory.apply_motion_refused),
+    "balance.advice_requested": _advice_requested,
     "balance.advised": _on_memory(BalanceMemory.apply_advised),
     "balance.refused": _on_memory(BalanceMemory.apply_refused),
     "balance.preflight": _on_memory(BalanceMemory.apply_preflight),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from events.envelope import Event
-from haes.balancer.balance import PREFLIGHT_COUNTS
+from haes.balancer.choice import PREFLIGHT_COUNTS
 from haes.state import ClusterState
 from haes.state.fold import fold
 from tests.builders import cluster, tell
