@@ -199,7 +199,7 @@ def check_resource(path: Path, name: str, raw: Any, nodes: dict[str, dict[str, A
         raise UserError(f"{path}: '{name}' is no resource id; expected vm:NUMBER, ct:NUMBER or fa:NUMBER")
     values = _check_keys(path, name, raw, RESOURCE_KEYS)
     node = values.get("node")
-    if node not in nodes:
+    if not isinstance(node, str) or node not in nodes:
         raise UserError(f"{path}: '{name}' is on the unknown node '{node}'; known are {', '.join(sorted(nodes))}")
     state = values.get("state", "disabled")
     if state not in REQUESTED_STATES:
@@ -227,6 +227,9 @@ def _stats(path: Path, default: dict[str, dict[str, Any]], keys: frozenset[str])
 
 def _manager(path: Path, nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
     status = _check_keys(path, "manager_status", _object(path, {}), MANAGER_KEYS)
+    for part in ("node_status", "service_status", "node_request"):
+        if not isinstance(status.get(part, {}), dict):
+            raise UserError(f"{path}: '{part}' must be an object")
     for name, record in status.get("service_status", {}).items():
         if not isinstance(record, dict) or record.get("node") not in nodes:
             raise UserError(f"{path}: '{name}' is on an unknown node; known are {', '.join(sorted(nodes))}")
@@ -234,8 +237,12 @@ def _manager(path: Path, nodes: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _check_sections(folder: Path, scenario: Scenario) -> None:
-    for name, text, parse in (("rules_config", scenario.rules, parse_rules), ("groups", scenario.groups, parse_groups)):
-        parse(text, str(folder / name))
+    problems = [
+        *parse_rules(scenario.rules, str(folder / "rules_config"))[1],
+        *parse_groups(scenario.groups, str(folder / "groups"))[1],
+    ]
+    if problems:
+        raise UserError(str(problems[0]))
 
 
 def _steps(path: Path, scenario: Scenario) -> list[list[str]]:
