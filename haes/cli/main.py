@@ -16,7 +16,6 @@ COMMANDS = {
     "simulate": "haes.cli.simulate",
     "replay": "haes.cli.replay",
     "rules": "haes.cli.rules",
-    "fence": "haes.cli.fence",
     "rebalance": "haes.cli.rebalance",
     "plan": "haes.cli.plan",
     "demo": "haes.cli.demo",
