@@ -33,7 +33,7 @@ def test_golden_bytes_decode_for_ever(path: Path) -> None:
 
 
 def test_every_type_and_version_has_golden_bytes() -> None:
-    """No event type enters the catalogue without bytes that must be readable for ever (`python tests/golden/make.py`)."""
+    """No event type enters the catalogue without golden bytes (`python tests/golden/make.py` adds them)."""
     catalogue = {name for name in SCHEMAS if not name.startswith("test.")}
     recorded = {path.stem for path in FILES}
     assert {f"{name}.{SCHEMAS[name].version}" for name in catalogue} <= recorded
