@@ -15,6 +15,9 @@ from events.errors import HaesError
 COMMANDS = {
     "simulate": "haes.cli.simulate",
     "replay": "haes.cli.replay",
+    "explain": "haes.cli.explain",
+    "whatif": "haes.cli.whatif",
+    "verify": "haes.cli.verify",
     "rules": "haes.cli.rules",
     "rebalance": "haes.cli.rebalance",
     "plan": "haes.cli.plan",

@@ -10,12 +10,14 @@ from haes.cli.options import add_log_options
 from haes.cli.show import make_console, show_tables
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
+from replay.points import find_point
 from replay.report import headline, summary, tables
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
     parser = subparsers.add_parser("replay", help="show the state that the stream leads to")
+    parser.add_argument("--at", metavar="POINT", help="the state then: a number, a stream id, @SECONDS, a time, or -5m")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -25,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     if options.log is None:
         raise UserError("--log URL is missing (or set $HAES_LOG)")
-    state = asyncio.run(_replay(options.log, options.cluster))
+    state = asyncio.run(_replay(options.log, options.cluster, options.at))
     if options.json:
         print(json.dumps(summary(state), indent=2))  # noqa: T201
     else:
@@ -33,9 +35,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _replay(url: str, cluster: str) -> ClusterState:
+async def _replay(url: str, cluster: str, at: str | None) -> ClusterState:
     async with connect(url, cluster) as log:
-        state = await restore_state(log)
+        state = await restore_state(log, None if at is None else (await find_point(log, at)).n)
     if not state.n:
         raise UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
     return state

@@ -1,0 +1,42 @@
+"""`haes verify`: whether a stream is sound; status 1 when something is wrong with it."""
+
+import argparse
+import asyncio
+import json
+from dataclasses import asdict
+
+from events.errors import UserError
+from events.url import connect
+from haes.cli.options import add_log_options
+from replay.verify import Report, verify
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("verify", help="check a stream: numbers, transitions, epochs, causes, decisions")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_log_options(parser, default=None)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    if options.log is None:
+        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    report = asyncio.run(_verify(options))
+    if options.json:
+        print(json.dumps(asdict(report), indent=2))  # noqa: T201
+    else:
+        lines = [f"{name}: {text}" for name, text in report.checks.items()]
+        lines += [f"WRONG at event {item.n} ({item.check}): {item.text}" for item in report.findings]
+        lines.append(f"{report.events} events, {len(report.findings)} findings")
+        print("\n".join(lines))  # noqa: T201
+    return 1 if report.findings else 0
+
+
+async def _verify(options: argparse.Namespace) -> Report:
+    async with connect(options.log, options.cluster) as log:
+        report = await verify(log)
+    if not report.events and not report.findings:
+        raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+    return report
