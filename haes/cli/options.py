@@ -3,7 +3,20 @@
 import argparse
 import os
 
+from events.url import connect
+
 DEFAULT_CLUSTER = "main"
+
+
+async def free_cluster(url: str, name: str) -> str:
+    """Returns a cluster's name that has no events in a log yet: the given one, or the first free `NAME.2`, `NAME.3`, ..."""
+    candidate, attempt = name, 1
+    while True:
+        async with connect(url, candidate) as log:
+            if not (await log.head()).n:
+                return candidate
+        attempt += 1
+        candidate = f"{name}.{attempt}"
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, default: str | None) -> None:

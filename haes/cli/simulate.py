@@ -11,7 +11,7 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, free_cluster
 from haes.journal import journal_lines, render_line
 from haes.settings import warnings_for
 from haes.simulation.run import simulate
@@ -92,7 +92,9 @@ async def _compare_each(options: argparse.Namespace, scenarios: list[tuple[Path,
             skipped += 1
             continue
         # Each scenario is a cluster of its own; with a single one the name is the user's.
-        cluster = options.cluster if len(scenarios) == 1 else await _free_name(options, number)
+        cluster = options.cluster
+        if len(scenarios) > 1:
+            cluster = await free_cluster(options.log, f"{options.cluster}-{number}")
         outcome = await _run_one(options, scenario, cluster)
         expected = expected_path.read_text(encoding="utf-8").splitlines()
         if outcome.lines == expected and not outcome.problems:
@@ -106,17 +108,6 @@ async def _compare_each(options: argparse.Namespace, scenarios: list[tuple[Path,
     if failed:
         return 1
     return 2 if skipped and not passed else 0
-
-
-async def _free_name(options: argparse.Namespace, number: int) -> str:
-    """Returns a name for the scenario's cluster that has no events yet: a log may be used again and again."""
-    name, attempt = f"{options.cluster}-{number}", 1
-    while True:
-        async with connect(options.log, name) as log:
-            if not (await log.head()).n:
-                return name
-        attempt += 1
-        name = f"{options.cluster}-{number}.{attempt}"
 
 
 async def _run_one(options: argparse.Namespace, scenario: Scenario, cluster: str) -> Outcome:
