@@ -9,7 +9,7 @@ DEFAULT_CLUSTER = "main"
 
 
 async def free_cluster(url: str, name: str) -> str:
-    """Returns a name that has no events in a log: the given one, or the first free `NAME.2`, `NAME.3`, …"""
+    """Returns a name that has no events in a log: the given one, or the first of `NAME.2`, `NAME.3` and so on."""
     candidate, attempt = name, 1
     while True:
         async with connect(url, candidate) as log:
