@@ -6,6 +6,7 @@ from pathlib import Path
 
 from events.errors import UserError
 from haes.rules.report import check_report
+from haes.rules.values import is_node
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -20,9 +21,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    nodes = [node for node in options.nodes.split(",") if node]
-    if not nodes:
-        raise UserError("--nodes names no node; expected a list such as node1,node2,node3")
+    nodes = read_node_names(options.nodes)
     report, problems = check_report(read_text(options.file), str(options.file), nodes)
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)  # noqa: T201
@@ -30,14 +29,29 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def read_node_names(text: str) -> list[str]:
+    """Returns the nodes that `--nodes` names, without repetitions, in the order given.
+
+    Raises:
+        UserError: there is none, or one has a name that no node can have.
+    """
+    nodes = list(dict.fromkeys(node.strip() for node in text.split(",") if node.strip()))
+    for node in nodes:
+        if not is_node(node):
+            raise UserError(f"--nodes: '{node}' cannot be a node's name; expected a list such as node1,node2,node3")
+    if not nodes:
+        raise UserError("--nodes names no node; expected a list such as node1,node2,node3")
+    return nodes
+
+
 def read_text(path: Path) -> str:
-    """Returns a file's text.
+    """Returns a file's text, with the ends of its lines as they are.
 
     Raises:
         UserError: the file is missing, cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_bytes().decode()
     except FileNotFoundError as error:
         raise UserError(f"{path}: no such file") from error
     except (OSError, UnicodeDecodeError) as error:

@@ -1,6 +1,6 @@
-"""Rules in the form in which they are asked: by resource."""
+"""Rules in the form in which they are asked: by resource. Knows neither what rules conflict nor what runs where."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -12,18 +12,27 @@ UNNAMED_PRIORITY = -1
 
 @dataclass(slots=True)
 class CompiledRules:
-    """What rules say about each resource: node -> priority; those to be with; those to be away from."""
+    """What rules say about each resource; resources that no rule names are not in it.
 
-    node_affinity: dict[str, dict[str, int]] = field(default_factory=dict)
+    Attributes:
+        node_affinity: resource -> node -> priority, for all nodes that the resource may use.
+        together: resource -> those that it must be on one node with.
+        separate: resource -> those that it must not be on one node with.
+    """
+
+    node_affinity: dict[str, Mapping[str, int]] = field(default_factory=dict)
     together: dict[str, frozenset[str]] = field(default_factory=dict)
     separate: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def preferred_nodes(self, resource: str, online: AbstractSet[str]) -> tuple[AbstractSet[str], AbstractSet[str]]:
-        """Returns the online nodes that a resource may use, and those of the highest priority among them."""
+        """Returns the online nodes that a resource may use, and those of the highest priority among them.
+
+        Both are the very set that was given when no rule names the resource, and empty when no node is left.
+        """
         priorities = self.node_affinity.get(resource)
         if priorities is None:
             return online, online
-        allowed = {node for node in priorities if node in online}
+        allowed = priorities.keys() & online
         if not allowed:
             return allowed, allowed
         highest = max(priorities[node] for node in allowed)
@@ -31,10 +40,9 @@ class CompiledRules:
 
 
 def compile_rules(rules: RuleSet, nodes: Sequence[str]) -> CompiledRules:
-    """Returns the rules by resource, for a cluster of these nodes."""
+    """Returns the rules by resource, for a cluster of these nodes; disabled rules say nothing."""
     compiled = CompiledRules()
-    for name in sorted(rules.rules):
-        rule = rules.rules[name]
+    for _, rule in sorted(rules.rules.items()):
         if rule.disabled:
             continue
         if isinstance(rule, NodeAffinityRule):
@@ -42,7 +50,7 @@ def compile_rules(rules: RuleSet, nodes: Sequence[str]) -> CompiledRules:
             if not rule.strict:
                 priorities = dict.fromkeys(nodes, UNNAMED_PRIORITY) | priorities
             compiled.node_affinity.update(dict.fromkeys(rule.resources, priorities))
-        else:
+        elif len(rule.resources) > 1:
             relation = compiled.together if rule.affinity == "positive" else compiled.separate
             for resource in rule.resources:
                 relation[resource] = relation.get(resource, frozenset()) | (rule.resources - {resource})

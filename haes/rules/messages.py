@@ -1,4 +1,4 @@
-"""What people are told about rules that were left out."""
+"""What people are told about rules that were left out: one text for each code; knows no check."""
 
 from haes.rules.checks import Finding
 

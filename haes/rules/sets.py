@@ -1,4 +1,4 @@
-"""Sets of rules that share resources, joined; knows no check."""
+"""Rules that share resources, joined; knows no check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,12 @@ class Joined:
 
 
 def join_overlapping(rules: Mapping[str, Rule]) -> list[Joined]:
-    """Groups rules by overlap, those with the lowest resource first; each joins the first group that it overlaps."""
+    """Groups rules by overlap.
+
+    Rules are taken by their lowest resource and each joins the first group that it overlaps. A rule that overlaps two
+    groups does not make one of them: names of merged rules and messages, on which people and tools match, follow from
+    exactly this grouping.
+    """
     joined: list[Joined] = []
     for name in sorted(rules, key=lambda name: (min(rules[name].resources, default=""), name)):
         resources = rules[name].resources
