@@ -19,6 +19,7 @@ COMMANDS = {
     "whatif": "haes.cli.whatif",
     "verify": "haes.cli.verify",
     "rules": "haes.cli.rules",
+    "fence": "haes.cli.fence",
     "rebalance": "haes.cli.rebalance",
     "plan": "haes.cli.plan",
     "demo": "haes.cli.demo",
