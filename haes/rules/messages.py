@@ -20,6 +20,11 @@ _TEXTS = {
 }
 
 
+def reason(finding: Finding) -> str:
+    """Returns why a rule cannot hold, to be put behind a 'because'."""
+    return _TEXTS[finding.code].format_map(finding.details)
+
+
 def drop_message(finding: Finding) -> str:
     """Returns the message about one finding."""
-    return f"Drop rule '{finding.rule}', because {_TEXTS[finding.code].format_map(finding.details)}."
+    return f"Drop rule '{finding.rule}', because {reason(finding)}."

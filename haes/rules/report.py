@@ -5,9 +5,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from haes.rules.checks import transform
+from haes.rules.checks import find_conflicts, transform
 from haes.rules.compile import CompiledRules, compile_rules
-from haes.rules.messages import drop_message
+from haes.rules.messages import drop_message, reason
 from haes.rules.model import NodeAffinityRule, Rule, RuleSet
 from haes.rules.parse import parse_rules, rule_type
 from haes.rules.section_config import Problem
@@ -28,6 +28,7 @@ def check_report(text: str, file: str, nodes: Sequence[str]) -> tuple[str, list[
     rules, problems = parse_rules(text, file)
     problems += doubts(rules, file, nodes)
     findings = transform(rules, nodes)
+    problems += hidden_conflicts(rules, file, nodes)
     parts = ["--- Log ---", *(drop_message(finding) for finding in findings)]
     parts += ["--- Config ---", _pretty(rules_to_data(rules) | {"digest": digest(text)})]
     parts += ["--- Compiled Config ---", _pretty(compiled_to_data(compile_rules(rules, nodes)))]
@@ -51,6 +52,17 @@ def _unknown_nodes(name: str, rule: NodeAffinityRule, nodes: Sequence[str]) -> I
         similar = by_lower_case.get(node.lower())
         hint = f"; did you mean {similar}?" if similar else ""
         yield node, f"in rule '{name}' is not a node of this cluster; known are {', '.join(nodes)}{hint}"
+
+
+def hidden_conflicts(rules: RuleSet, file: str, nodes: Sequence[str]) -> list[Problem]:
+    """Returns which rules of a completed set cannot hold after all.
+
+    Rules are checked before what follows from them is added, and joined step by step, so that a few contradictions come
+    about later. They stay, since leaving them out would change what tools expect, but they must not stay unnoticed.
+    """
+    text = "stays, although it cannot hold beside what follows from other rules: "
+    found = dict.fromkeys((finding.rule, reason(finding)) for finding in find_conflicts(rules, nodes))
+    return [Problem(file, 0, rule, text + why) for rule, why in found]
 
 
 def digest(text: str) -> str:
