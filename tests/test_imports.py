@@ -13,6 +13,7 @@ CORE = (
     "haes.agent",
     "haes.balancer",
     "haes.exit_codes",
+    "haes.fencing",
     "haes.journal",
     "haes.machines",
     "haes.manager",
