@@ -27,4 +27,3 @@ declare(
 )
 declare("balance.paused", "until failures minutes", meaning="too many motions failed in a row; the balancer pauses")
 declare("balance.resumed", "reason", meaning="the balancer goes on")
-declare("balance.forgotten", "resource? node?", meaning="memory about something that no longer exists was dropped")
