@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from haes.fencing.devices import FenceConfig, Part
 from haes.fencing.words import split_words
 
-_LINE = re.compile(r"(device|connect)\s+(\S+)\s+(\S+)\s+(.+)", re.ASCII)
+_LINE = re.compile(r"(device|connect)\s+(\S+)\s+(\S+)\s+(\S.*)", re.ASCII)
 _DEVICE = re.compile(r"(.+?)(?::(\d{1,9}))?", re.ASCII)
 _NODE = re.compile(r"node=([\w.-]+)", re.ASCII)
 

@@ -1,6 +1,7 @@
-"""Words of a command line: split as a shell does, and quoted for one; knows no device.
+"""Words of a command line: split as a shell does, quoted for one, and written to be split again; knows no device.
 
-Quoting follows what people know from logs: words of plain characters stand as they are, others in single quotes.
+Quoting for a shell follows what people know from logs: words of plain characters stand as they are, others in single
+quotes. A backslash within those means something else to `split_words`, which is why `write_word` uses double quotes.
 """
 
 import re
@@ -66,3 +67,18 @@ def quote_word(word: str) -> str:
     if word.endswith("'"):
         quoted = quoted.removesuffix("''")
     return quoted or "''"
+
+
+def write_word(word: str) -> str:
+    """Returns a word as `split_words` reads it back; of `key=value` only the value is quoted, as people write it."""
+    key, equals, value = word.partition("=")
+    if equals and value and _PLAIN_WORD.fullmatch(key):
+        return f"{key}={_in_double_quotes(value)}"
+    return _in_double_quotes(word)
+
+
+def _in_double_quotes(word: str) -> str:
+    if _PLAIN_WORD.fullmatch(word):
+        return word
+    body = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{body}"'
