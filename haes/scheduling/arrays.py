@@ -2,34 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haes.scheduling.stats import NodeStats
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-class HasNodeStats(Protocol):
-    """What a node has and uses: cpu in cores, memory in bytes."""
-
-    @property
-    def maxcpu(self) -> float:
-        """Cores that it has."""
-
-    @property
-    def maxmem(self) -> float:
-        """Bytes that it has."""
-
-    @property
-    def cpu(self) -> float:
-        """Cores in use."""
-
-    @property
-    def mem(self) -> float:
-        """Bytes in use."""
 
 
 @dataclass(slots=True)
@@ -40,8 +21,8 @@ class NodeArrays:
         names: their names.
         maxcpu, maxmem: capacities, whole cores and bytes.
         cpu, mem: what is used.
-        class_of: number of the class of equal capacity that the node belongs to.
-        classes: for each class the numbers of its nodes.
+        number_of: name -> place in the arrays.
+        classes: for each class of equal capacity the numbers of its nodes.
     """
 
     names: tuple[str, ...]
@@ -49,15 +30,16 @@ class NodeArrays:
     maxmem: Floats
     cpu: Floats
     mem: Floats
-    class_of: Ints = field(init=False)
+    number_of: dict[str, int] = field(init=False)
     classes: list[Ints] = field(init=False)
 
     def __post_init__(self) -> None:
         """Groups the nodes by capacity."""
         capacities = np.stack([self.maxcpu, self.maxmem], axis=1)
         _, class_of = np.unique(capacities, axis=0, return_inverse=True)
-        self.class_of = class_of.reshape(-1).astype(np.int64)
-        self.classes = [np.flatnonzero(self.class_of == number) for number in range(self.class_of.max(initial=-1) + 1)]
+        class_of = class_of.reshape(-1)
+        self.classes = [np.flatnonzero(class_of == number) for number in range(class_of.max(initial=-1) + 1)]
+        self.number_of = {name: number for number, name in enumerate(self.names)}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -68,7 +50,7 @@ class NodeArrays:
         return loads
 
 
-def node_arrays(stats: Mapping[str, HasNodeStats]) -> NodeArrays:
+def node_arrays(stats: Mapping[str, NodeStats]) -> NodeArrays:
     """Returns nodes as arrays; capacities are cut to whole cores and bytes."""
     names = tuple(sorted(stats))
     values = [stats[name] for name in names]

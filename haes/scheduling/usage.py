@@ -9,44 +9,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from events.errors import HaesError
-from haes.scheduling import bruteforce, topsis
 from haes.scheduling.arrays import NodeArrays, candidate_arrays, node_arrays
 from haes.scheduling.exact import imbalance
+from haes.scheduling.motions import METHODS, Scored, best_motions
 from haes.scheduling.start import start_scores
+from haes.scheduling.stats import NodeStats, ResourceStats
+from haes.scheduling.tally import Tally
 
-
-@dataclass(slots=True, frozen=True)
-class NodeStats:
-    """Capacity and use of a node: cpu in cores, memory in bytes."""
-
-    maxcpu: float
-    maxmem: float
-    cpu: float
-    mem: float
-
-    def load(self) -> float:
-        """Returns the mean of the cpu share and the memory share."""
-        return (self.cpu / self.maxcpu + self.mem / self.maxmem) / 2.0
-
-
-@dataclass(slots=True, frozen=True)
-class ResourceStats:
-    """What a resource uses now, and at most: cpu in cores (0 at most: no limit), memory in bytes."""
-
-    cpu: float
-    mem: float
-    maxcpu: float
-    maxmem: float
-
-
-@dataclass(slots=True, frozen=True)
-class Scored:
-    """A motion, and the imbalance after it, 0..1."""
-
-    resource: str
-    source: str
-    target: str
-    imbalance: float
+__all__ = [
+    "METHODS",
+    "BasicUsage",
+    "Bundle",
+    "DynamicUsage",
+    "NodeStats",
+    "ResourceStats",
+    "Scored",
+    "StaticUsage",
+    "Usage",
+    "UsageProblem",
+]
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,9 +41,6 @@ class Bundle:
 
 class UsageProblem(HaesError):
     """Loads are not known well enough for what was asked; the message says which."""
-
-
-METHODS = {"bruteforce": bruteforce.best_motions, "topsis": topsis.best_motions}
 
 
 class Usage(ABC):
@@ -152,33 +130,64 @@ class LoadedUsage(Usage):
 
     Args:
         nodes: capacity and use of the nodes that are online.
-        resources: what resources use; one that is missing is a problem only when it is asked for.
+        resources: what resources use; one that is missing, or has numbers that cannot be reckoned with, is a problem
+            only when it is asked for.
+
+    Raises:
+        UsageProblem: a node has no capacity, or a number that cannot be reckoned with.
     """
 
     mode = ""
 
     def __init__(self, nodes: Mapping[str, NodeStats], resources: Mapping[str, ResourceStats]) -> None:
         super().__init__(nodes)
-        self._given = nodes
+        for name in self._nodes:
+            wrong = nodes[name].problem()
+            if wrong is not None:
+                raise UsageProblem(
+                    f"{self.mode} node usage information for '{name}' has {wrong} {getattr(nodes[name], wrong)}"
+                )
         self._resources = resources
-        self._arrays: NodeArrays | None = None
+        self._tally = Tally(self._base(nodes), resources)
+
+    def _base(self, nodes: Mapping[str, NodeStats]) -> Mapping[str, NodeStats]:
+        """Returns what nodes use without the resources that are counted at their limits."""
+        return nodes
+
+    def _counts(self, running: bool) -> bool:
+        """Returns whether the limits of a resource are counted on its nodes, given whether it runs."""
+        raise NotImplementedError
 
     def add(self, resource: str, current: str | None, target: str | None, running: bool) -> str | None:
         """See Usage."""
         if current is None and target is None:
             return None
-        if resource not in self._resources:
+        stats = self._resources.get(resource)
+        if stats is None:
             return self._unknown(resource)
-        self._arrays = None
-        return super().add(resource, current, target, running)
+        wrong = stats.problem()
+        if wrong is not None:
+            return self._wrong(resource, wrong)
+        if resource in self._placed:
+            self.remove(resource)
+        super().add(resource, current, target, running)
+        if self._counts(running):
+            self._tally.put(resource, current)
+            self._tally.put(resource, target)
+        return None
 
     def remove(self, resource: str) -> None:
         """See Usage."""
-        self._arrays = None
-        super().remove(resource)
+        placed = self._placed.pop(resource, None)
+        if placed is not None and self._counts(placed[2]):
+            self._tally.take(resource, placed[:2])
 
     def _unknown(self, resource: str) -> str:
         return f"did not get {self.mode} service usage information for '{resource}'"
+
+    def _wrong(self, resource: str, key: str) -> str:
+        value = getattr(self._resources[resource], key)
+        return f"{self.mode} service usage information for '{resource}' has {key} {value}"
 
     def _stats(self, resource: str) -> ResourceStats:
         stats = self._resources.get(resource)
@@ -186,22 +195,21 @@ class LoadedUsage(Usage):
             raise UsageProblem(self._unknown(resource))
         return stats
 
-    @abstractmethod
-    def _used(self) -> Mapping[str, NodeStats]:
-        """Returns capacity and use of each node as balancing counts them."""
+    def _is_reckonable(self, bundle: Bundle) -> bool:
+        """Returns whether the numbers of all resources of a bundle can be reckoned with."""
+        return all(self._stats(resource).problem() is None for resource in bundle.resources)
 
-    def _started(self) -> Mapping[str, NodeStats]:
-        """Returns capacity and use of each node as a start counts them."""
-        return self._used()
+    def _moves(self, stats: ResourceStats) -> tuple[float, float]:
+        """Returns what a resource takes with it when it moves: cpu and memory."""
+        return stats.cpu, stats.mem
 
     def _node_arrays(self) -> NodeArrays:
-        if self._arrays is None:
-            self._arrays = node_arrays(self._used())
-        return self._arrays
+        """Returns the nodes as balancing counts them."""
+        return self._tally.arrays()
 
     def node_stats(self) -> dict[str, NodeStats]:
         """See Usage."""
-        return dict(self._used())
+        return dict(self._tally.stats())
 
     def imbalance(self) -> float:
         """See Usage."""
@@ -209,51 +217,36 @@ class LoadedUsage(Usage):
 
     def bundle_load(self, resources: Sequence[str]) -> tuple[float, float]:
         """See Usage."""
-        stats = [self._stats(resource) for resource in resources]
-        return sum(item.cpu for item in stats), sum(item.mem for item in stats)
+        if len(resources) == 1:
+            return self._moves(self._stats(resources[0]))
+        loads = [self._moves(self._stats(resource)) for resource in resources]
+        return sum(cpu for cpu, _mem in loads), sum(mem for _cpu, mem in loads)
 
     def best_motions(self, bundles: Sequence[Bundle], method: str, limit: int) -> list[Scored]:
-        """See Usage."""
+        """See Usage. Bundles with numbers that cannot be reckoned with are left out; adding them has named them."""
+        bundles = [bundle for bundle in bundles if self._is_reckonable(bundle)]
         nodes = self._node_arrays()
-        number_of = {name: number for number, name in enumerate(nodes.names)}
         source, targets = [], {}
         for number, bundle in enumerate(bundles):
             placed = self._placed.get(bundle.leader)
-            if placed is None:
+            if placed is None or placed[0] not in nodes.number_of:
                 raise UsageProblem(f"leader '{bundle.leader}' is not present in the cluster usage")
-            source.append(number_of[placed[0]])
+            source.append(nodes.number_of[placed[0]])
             if len(bundle.targets) < len(nodes) - 1:
-                targets[number] = [number_of[name] for name in bundle.targets]
+                targets[number] = [nodes.number_of[name] for name in bundle.targets]
         loads = [self.bundle_load(bundle.resources) for bundle in bundles]
         candidates = candidate_arrays([bundle.leader for bundle in bundles], source, loads, targets, len(nodes))
-        pairs, imbalances = METHODS[method](nodes, candidates, limit)
-        return [
-            Scored(bundles[bundle].leader, nodes.names[source[bundle]], nodes.names[target], float(after))
-            for bundle, target, after in zip(pairs.bundle, pairs.target, imbalances, strict=True)
-        ]
+        return best_motions(nodes, candidates, method, limit)
 
     def start_scores(self, resource: str) -> dict[str, float]:
         """See Usage."""
         stats = self._stats(resource)
-        nodes = node_arrays(self._started())
+        wrong = stats.problem()
+        if wrong is not None:
+            raise UsageProblem(self._wrong(resource, wrong))
+        nodes = self._tally.arrays()
         scores = start_scores(nodes, stats.maxcpu, stats.maxmem)
-        return {name: -float(score) for name, score in zip(nodes.names, scores, strict=True)}
-
-    def _with_limits(self, base: Mapping[str, NodeStats], resources: Iterable[str]) -> dict[str, NodeStats]:
-        """Returns the nodes with what resources may use at most added, in order of resource."""
-        used = {name: [stats.cpu, stats.mem] for name, stats in base.items()}
-        for resource in resources:
-            current, target, _running = self._placed[resource]
-            stats = self._resources[resource]
-            for node in (current, target):
-                if node is not None and node in used:
-                    # No limit on cpu means all that the node has.
-                    used[node][0] += stats.maxcpu or int(base[node].maxcpu)
-                    used[node][1] += stats.maxmem
-        return {
-            name: NodeStats(int(stats.maxcpu), int(stats.maxmem), used[name][0], used[name][1])
-            for name, stats in base.items()
-        }
+        return {name: -score for name, score in zip(nodes.names, scores.tolist(), strict=True)}
 
 
 class StaticUsage(LoadedUsage):
@@ -261,14 +254,14 @@ class StaticUsage(LoadedUsage):
 
     mode = "static"
 
-    def _used(self) -> Mapping[str, NodeStats]:
-        empty = {name: NodeStats(stats.maxcpu, stats.maxmem, 0.0, 0) for name, stats in self._given.items()}
-        return self._with_limits(empty, sorted(self._placed))
+    def _base(self, nodes: Mapping[str, NodeStats]) -> Mapping[str, NodeStats]:
+        return {name: NodeStats(stats.maxcpu, stats.maxmem, 0.0, 0) for name, stats in nodes.items()}
 
-    def bundle_load(self, resources: Sequence[str]) -> tuple[float, float]:
-        """Returns what resources may use at most together: cpu and memory."""
-        stats = [self._stats(resource) for resource in resources]
-        return sum(item.maxcpu for item in stats), sum(item.maxmem for item in stats)
+    def _counts(self, running: bool) -> bool:  # noqa: ARG002 - all are counted
+        return True
+
+    def _moves(self, stats: ResourceStats) -> tuple[float, float]:
+        return stats.maxcpu, stats.maxmem
 
 
 class DynamicUsage(LoadedUsage):
@@ -276,9 +269,19 @@ class DynamicUsage(LoadedUsage):
 
     mode = "dynamic"
 
-    def _used(self) -> Mapping[str, NodeStats]:
-        return self._given
+    def __init__(self, nodes: Mapping[str, NodeStats], resources: Mapping[str, ResourceStats]) -> None:
+        super().__init__(nodes, resources)
+        self._measured = nodes
+        self._arrays: NodeArrays | None = None
 
-    def _started(self) -> Mapping[str, NodeStats]:
-        starting = sorted(resource for resource, placed in self._placed.items() if not placed[2])
-        return self._with_limits(self._given, starting)
+    def _counts(self, running: bool) -> bool:
+        return not running
+
+    def _node_arrays(self) -> NodeArrays:
+        if self._arrays is None:
+            self._arrays = node_arrays(self._measured)
+        return self._arrays
+
+    def node_stats(self) -> dict[str, NodeStats]:
+        """See Usage."""
+        return dict(self._measured)

@@ -1,20 +1,33 @@
-"""The definition of scoring, pair by pair and node by node, in plain Python: slow and obvious."""
+"""The definition of scoring, pair by pair and node by node, in plain Python: slow and obvious, and exact to the bit.
+
+Sums are taken one by one from the left (the built-in `sum` does not do that in every version of Python).
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from haes.scheduling.arrays import CandidateArrays, NodeArrays
+from haes.scheduling.stats import NodeStats
 
 WEIGHTS = (1 / 18, 2 / 18, 5 / 18, 10 / 18)
 Pair = tuple[int, int]
+Row = list[float]
+
+
+def total(values: Iterable[float]) -> float:
+    """Returns the sum, added from the left."""
+    result = 0.0
+    for value in values:
+        result += value
+    return result
 
 
 def imbalance(loads: Sequence[float]) -> float:
     """Returns the imbalance of node loads."""
-    if len(loads) < 2 or not sum(loads):
+    if len(loads) < 2 or not total(loads):
         return 0.0
-    mean = sum(loads) / len(loads)
-    spread = math.sqrt(sum((load - mean) ** 2 for load in loads) / len(loads))
+    mean = total(loads) / len(loads)
+    spread = math.sqrt(total((load - mean) * (load - mean) for load in loads) / len(loads))
     return spread / mean / math.sqrt(len(loads) - 1)
 
 
@@ -50,30 +63,51 @@ def imbalance_after(nodes: NodeArrays, candidates: CandidateArrays, pair: Pair) 
 
 
 def bruteforce(nodes: NodeArrays, candidates: CandidateArrays, limit: int) -> list[tuple[Pair, float]]:
-    """Returns the best pairs by imbalance, with it."""
+    """Returns the best pairs by imbalance, with it; equal ones in order of bundle, then target."""
     scored = [(imbalance_after(nodes, candidates, pair), pair) for pair in pairs_of(nodes, candidates)]
     return [(pair, value) for value, pair in sorted(scored)[:limit]]
 
 
-def topsis_scores(nodes: NodeArrays, candidates: CandidateArrays) -> dict[Pair, float]:
-    """Returns the score of every pair."""
-    rows: dict[Pair, list[float]] = {}
-    for pair in pairs_of(nodes, candidates):
-        used = used_after(nodes, candidates, pair)
-        row = []
-        for loads in ([cpu for cpu, _ in used], [mem for _, mem in used]):
-            row += [1 + math.sqrt(sum(load**2 for load in loads) / len(loads)), 1 + max(loads)]
-        rows[pair] = row
-    norms = [math.sqrt(sum(row[column] ** 2 for row in rows.values())) for column in range(4)]
-    normal = {pair: [value / norm for value, norm in zip(row, norms, strict=True)] for pair, row in rows.items()}
-    best = [min(row[column] for row in normal.values()) for column in range(4)] if rows else []
-    worst = [max(row[column] for row in normal.values()) for column in range(4)] if rows else []
+def criteria(used: Sequence[tuple[float, float]]) -> Row:
+    """Returns the four criteria of node loads, given as (cpu load, memory load)."""
+    row = []
+    for loads in ([cpu for cpu, _ in used], [mem for _, mem in used]):
+        row += [1 + math.sqrt(total(load * load for load in loads) / len(loads)), 1 + max(loads)]
+    return row
 
-    def distance(row: list[float], ideal: list[float]) -> float:
-        return math.sqrt(sum(((x - y) * w) ** 2 for x, y, w in zip(row, ideal, WEIGHTS, strict=True)))
 
-    scores = {}
-    for pair, row in normal.items():
-        to_worst, together = distance(row, worst), distance(row, worst) + distance(row, best)
-        scores[pair] = to_worst / together if together else 0.0
+def topsis(rows: Sequence[Row]) -> list[float]:
+    """Returns the score of every alternative by its four criteria, all of which are to be low."""
+    norms = [math.sqrt(total(row[column] * row[column] for row in rows)) for column in range(4)]
+    normal = [[value / norm for value, norm in zip(row, norms, strict=True)] for row in rows]
+    best = [min(row[column] for row in normal) for column in range(4)] if rows else []
+    worst = [max(row[column] for row in normal) for column in range(4)] if rows else []
+
+    def distance(row: Row, ideal: Row) -> float:
+        parts = [(x - y) * w for x, y, w in zip(row, ideal, WEIGHTS, strict=True)]
+        return math.sqrt(total(part * part for part in parts))
+
+    scores = []
+    for row in normal:
+        to_worst, to_best = distance(row, worst), distance(row, best)
+        scores.append(to_worst / (to_worst + to_best) if to_worst + to_best else 0.0)
     return scores
+
+
+def topsis_scores(nodes: NodeArrays, candidates: CandidateArrays) -> dict[Pair, float]:
+    """Returns the score of every pair, in order of bundle, then target."""
+    pairs = pairs_of(nodes, candidates)
+    rows = [criteria(used_after(nodes, candidates, pair)) for pair in pairs]
+    return dict(zip(pairs, topsis(rows), strict=True))
+
+
+def start_scores(used: Sequence[tuple[tuple[float, float], NodeStats]], maxcpu: float, maxmem: float) -> list[float]:
+    """Returns the score of starting a resource on each node, given (cpu, mem) in use and capacity of the nodes."""
+    rows = []
+    for chosen in range(len(used)):
+        loads = []
+        for node, ((cpu, mem), stats) in enumerate(used):
+            more = (maxcpu or stats.maxcpu, maxmem) if node == chosen else (0.0, 0.0)
+            loads.append(((cpu + more[0]) / stats.maxcpu, (mem + more[1]) / stats.maxmem))
+        rows.append(criteria(loads))
+    return topsis(rows)
