@@ -230,7 +230,8 @@ def headline(state: ClusterState) -> str:
     """Returns one line on where the replay ended."""
     disarm = "" if state.disarm is None else f", HA is {state.disarm.state} ({state.disarm.mode})"
     paused = state.balance.paused_until
-    breaker = f", paused until {paused:g}" if paused is not None and state.at < paused else ""
+    breaker = f", {state.balance.failed_in_a_row} failed in a row" if state.balance.failed_in_a_row else ""
+    breaker += f", paused until {paused:g}" if paused is not None and state.at < paused else ""
     return (
         f"cluster {state.name}: {state.n} events, up to {state.at:g} s; leader {state.leader or 'nobody'}; "
         f"scheduler {state.scheduler or 'not chosen'}; balancer: series {state.balance.series}, "

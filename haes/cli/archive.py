@@ -13,7 +13,7 @@ from events.codec import TYPE, decode_entry
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, require_log
 from haes.state.batch import Batch
 from haes.state.restore import restore_state, save_state
 
@@ -44,8 +44,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs one step and returns the exit status."""
-    if options.log is None:
-        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    require_log(options)
     return asyncio.run(_run(options))
 
 

@@ -6,7 +6,7 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, require_log
 from replay.explain import explain_motion, explain_quiet, explain_resource
 from replay.points import find_point
 
@@ -27,8 +27,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    if options.log is None:
-        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    require_log(options)
     if sum(value is not None for value in (options.resource, options.motion, options.quiet_since)) != 1:
         raise UserError("explain needs one of RESOURCE, --motion N, --quiet-since POINT")
     return asyncio.run(_run(options))

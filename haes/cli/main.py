@@ -8,8 +8,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
-from events.errors import HaesError
+from events.errors import HaesError, UserError
 
 # Commands and the modules that know them; a module is loaded only when its command is used.
 COMMANDS = {
@@ -29,9 +30,17 @@ STATUS_USER = 2
 STATUS_INTERRUPTED = 130
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that ends a wrong command line as every other mistake ends: in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuses the command line."""
+        raise UserError(f"{message} (see {self.prog} --help)")
+
+
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """Returns the parser; with `only` it knows a single command, which spares loading the others."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="haes", description="High availability that remembers: an event-sourced HA manager on Redis Streams."
     )
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -45,9 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     only = next((word for word in words if not word.startswith("-")), None)
-    parser = build_parser(only if only in COMMANDS else None)
-    options = parser.parse_args(words)
     try:
+        # Loading a command takes a while, too, and Ctrl-C may come meanwhile.
+        options = build_parser(only if only in COMMANDS else None).parse_args(words)
         status: int = options.run(options)
     except HaesError as error:
         print(f"haes: {error}", file=sys.stderr)  # noqa: T201 - printing is what a command line does

@@ -3,9 +3,25 @@
 import argparse
 import os
 
-from events.url import connect
+from events.embedded import EmbeddedLog
+from events.errors import UserError
+from events.url import connect, open_log
 
 DEFAULT_CLUSTER = "main"
+
+
+def require_log(options: argparse.Namespace) -> None:
+    """Refuses a log that cannot have been written to; for commands that work on what is there and create nothing.
+
+    Raises:
+        UserError: no log is named, or the folder of an embedded one holds no data.
+    """
+    if options.log is None:
+        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    log = open_log(options.log, options.cluster)
+    # Opening an embedded log makes its folder; after a slip of the pen a reader must not leave one behind.
+    if isinstance(log, EmbeddedLog) and not any(log.server.folder.glob("appendonly*")):
+        raise UserError(f"{options.log}: there is no log in this folder")
 
 
 async def free_cluster(url: str, name: str) -> str:

@@ -6,7 +6,7 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console, show_tables
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
@@ -25,8 +25,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    if options.log is None:
-        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    require_log(options)
     state = asyncio.run(_replay(options.log, options.cluster, options.at))
     if options.json:
         print(json.dumps(summary(state), indent=2))  # noqa: T201

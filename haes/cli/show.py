@@ -1,5 +1,7 @@
 """How tables and journal lines look in a terminal: colour where there is one, plain text where there is none."""
 
+from typing import NoReturn
+
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -13,9 +15,22 @@ LEVEL_STYLES = {"err": "bold red", "warning": "yellow", "notice": "cyan", "email
 HIGHLIGHTS = {"auto rebalance": "bold green"}
 
 
+# Columns that nothing we print needs. A narrow window wraps lines by itself, and a pipe has no width at all; rich would
+# shorten cells instead, and a reason cut off is a reason lost.
+WIDTH = 10_000
+
+
+class Output(Console):
+    """Standard output; when its reader goes away, the command line decides what follows."""
+
+    def on_broken_pipe(self) -> NoReturn:
+        """Passes on what rich would turn into a failure."""
+        raise BrokenPipeError
+
+
 def make_console() -> Console:
     """Returns the console for standard output."""
-    return Console(highlight=False, soft_wrap=True)
+    return Output(highlight=False, soft_wrap=True, width=WIDTH)
 
 
 def show_tables(console: Console, tables: list[Table]) -> None:

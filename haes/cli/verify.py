@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, require_log
 from replay.verify import Report, verify
 
 
@@ -21,8 +21,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    if options.log is None:
-        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    require_log(options)
     report = asyncio.run(_verify(options))
     if options.json:
         print(json.dumps(asdict(report), indent=2))  # noqa: T201

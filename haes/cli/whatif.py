@@ -6,7 +6,7 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options
+from haes.cli.options import add_log_options, require_log
 from replay.again import recorded_scenario, run_again
 from replay.whatif import compare
 
@@ -24,8 +24,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
-    if options.log is None:
-        raise UserError("--log URL is missing (or set $HAES_LOG)")
+    require_log(options)
     if not options.overrides:
         raise UserError("whatif needs at least one --set KEY=VALUE")
     return asyncio.run(_run(options))
@@ -34,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
         recorded = [event async for event in log.read_all()]
+    if not recorded:
+        raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
     comparison = compare(recorded, await run_again(recorded_scenario(recorded), options.overrides))
     print(json.dumps(comparison.to_data(), indent=2) if options.json else comparison.to_text())  # noqa: T201
     return 0
