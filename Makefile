@@ -18,8 +18,9 @@ run: $(VENV)/.ready
 test: $(VENV)/.ready
 	$(BIN)/pytest -q -n $(PYTEST_WORKERS)
 
+# Status 5 says that no test was selected, which is no failure.
 chaos: $(VENV)/.ready
-	$(BIN)/pytest -q -m 'chaos or soak'
+	$(BIN)/pytest -q -m 'chaos or soak' || [ $$? -eq 5 ]
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
