@@ -1,91 +1,144 @@
-"""A plan from a snapshot of a cluster: the best motions now, or all that bring it to balance; reads no file."""
+"""A plan for a cluster: the best motions now, or all that bring it to balance; knows neither files nor rules.
+
+After each motion only what it changes is updated: two nodes, the bundle's place, and where bundles that keep away from
+it may go.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from haes.scheduling.arrays import CandidateArrays, NodeArrays, candidate_arrays, node_arrays
+from haes.scheduling.arrays import Flags, candidate_arrays, node_arrays
 from haes.scheduling.exact import imbalance
-from haes.scheduling.usage import METHODS, NodeStats, ResourceStats, Scored
+from haes.scheduling.motions import Scored, best_motions
+from haes.scheduling.start import start_scores
+from haes.scheduling.stats import NodeStats
 
 # Motions of one plan at most: each is the best one then, so a plan that needs more will not come to an end.
 MOST_MOTIONS = 10_000
+# Imbalance that a motion must take away to be worth anything; less is an artefact of the arithmetic.
+LEAST_IMPROVEMENT = 1e-9
 
 
 @dataclass(slots=True)
-class Placement:
-    """A resource in a snapshot: where it is, what it uses, and where it may go (None: everywhere)."""
+class Movable:
+    """Resources that can only move together, often one alone.
 
+    Attributes:
+        members: the resources, sorted; the first one gives the name.
+        node: the node that they are on.
+        cpu, mem: what they use together, cores and bytes.
+        targets: the nodes that they may go to, None for all.
+        apart: resources that they must not share a node with. If A keeps away from B, B does so from A.
+    """
+
+    members: tuple[str, ...]
     node: str
-    stats: ResourceStats
+    cpu: float
+    mem: float
     targets: frozenset[str] | None = None
-    movable: bool = True
+    apart: frozenset[str] = frozenset()
 
 
-def arrays_of(nodes: Mapping[str, NodeStats], resources: Mapping[str, Placement]) -> tuple[NodeArrays, CandidateArrays]:
-    """Returns a snapshot as arrays."""
-    known = node_arrays(nodes)
-    number_of = {name: number for number, name in enumerate(known.names)}
-    names = sorted(name for name, placement in resources.items() if placement.movable)
-    placements = [resources[name] for name in names]
-    targets = {
-        number: sorted(number_of[target] for target in placement.targets if target in number_of)
-        for number, placement in enumerate(placements)
-        if placement.targets is not None
-    }
-    source = [number_of[placement.node] for placement in placements]
-    loads = [(placement.stats.cpu, placement.stats.mem) for placement in placements]
-    return known, candidate_arrays(names, source, loads, targets, len(known))
-
-
-def best(nodes: NodeArrays, candidates: CandidateArrays, method: str, limit: int) -> list[Scored]:
-    """Returns up to `limit` best motions by a method, best first."""
-    pairs, imbalances = METHODS[method](nodes, candidates, limit)
-    return [
-        Scored(candidates.names[bundle], nodes.names[candidates.source[bundle]], nodes.names[target], float(after))
-        for bundle, target, after in zip(pairs.bundle, pairs.target, imbalances, strict=True)
-    ]
-
-
-def until_balanced(
-    nodes: NodeArrays, candidates: CandidateArrays, method: str, threshold: float, margin: float
-) -> list[Scored]:
-    """Returns the motions that bring a cluster under the threshold, each the best after the one before.
-
-    It ends early when the best motion brings less than the margin, or nothing.
+class Plan:
+    """Chooses motions for a cluster and, if asked, goes on from the state after each.
 
     Args:
-        nodes: the nodes; changed by the motions.
-        candidates: what could move; changed by the motions.
-        method: bruteforce or topsis.
-        threshold: imbalance not to exceed, 0..1.
-        margin: least relative improvement of a motion, 0..1.
+        nodes: capacity and use of each node.
+        movables: what could move, by name, all on one of the nodes.
+        places: resource -> node for every resource that somebody keeps away from, whether it can move or not.
     """
-    motions: list[Scored] = []
-    number_of = {name: number for number, name in enumerate(nodes.names)}
-    row_of = {int(number): row for row, number in enumerate(candidates.restricted)}
-    place_of = {name: number for number, name in enumerate(candidates.names)}
-    now = imbalance(nodes)
-    while now > threshold and len(motions) < MOST_MOTIONS:
-        found = best(nodes, candidates, method, 1)
-        if not found or now - found[0].imbalance <= max(1e-9, margin * now):
-            break
-        motion = found[0]
-        number, target = place_of[motion.resource], number_of[motion.target]
-        source = int(candidates.source[number])
+
+    def __init__(self, nodes: Mapping[str, NodeStats], movables: Sequence[Movable], places: Mapping[str, str]) -> None:
+        self._nodes = node_arrays(nodes)
+        self._movables = movables
+        self._places = dict(places)
+        self._masks: dict[frozenset[str] | None, Flags] = {}
+        number_of = self._nodes.number_of
+        restricted = [number for number, item in enumerate(movables) if item.targets is not None or item.apart]
+        self._candidates = candidate_arrays(
+            [item.members[0] for item in movables],
+            [number_of[item.node] for item in movables],
+            [(item.cpu, item.mem) for item in movables],
+            dict.fromkeys(restricted, ()),
+            len(self._nodes),
+        )
+        self._row_of = {number: row for row, number in enumerate(restricted)}
+        for number in restricted:
+            self._restrict(number)
+
+    def _restrict(self, number: int) -> None:
+        """Works out where a bundle that may not go everywhere may go now."""
+        movable = self._movables[number]
+        row = self._candidates.allowed[self._row_of[number]]
+        row[:] = self._mask(movable.targets)
+        row[self._candidates.source[number]] = False
+        number_of = self._nodes.number_of
+        for other in movable.apart:
+            node = number_of.get(self._places.get(other, ""))
+            if node is not None:
+                row[node] = False
+
+    def _mask(self, targets: frozenset[str] | None) -> Flags:
+        mask = self._masks.get(targets)
+        if mask is None:
+            mask = np.full(len(self._nodes), targets is None)
+            number_of = self._nodes.number_of
+            mask[[number_of[name] for name in targets or () if name in number_of]] = True
+            self._masks[targets] = mask
+        return mask
+
+    def imbalance(self) -> float:
+        """Returns how unevenly the nodes are loaded now, 0..1."""
+        return imbalance(self._nodes)
+
+    def start_scores(self, maxcpu: float, maxmem: float) -> dict[str, float]:
+        """Returns a score for starting a resource on each node, 0..1, higher is better.
+
+        Args:
+            maxcpu: cores that the resource may use; 0 stands for all that the node has.
+            maxmem: bytes that it may use.
+        """
+        return dict(zip(self._nodes.names, start_scores(self._nodes, maxcpu, maxmem).tolist(), strict=True))
+
+    def best(self, method: str, limit: int) -> list[Scored]:
+        """Returns up to `limit` best motions now by bruteforce or topsis, best first."""
+        return best_motions(self._nodes, self._candidates, method, limit)
+
+    def until_balanced(self, method: str, threshold: float, margin: float) -> list[Scored]:
+        """Makes the motions that bring the cluster under the threshold, each the best after the one before.
+
+        It ends early when the best motion misses the margin, or changes nothing.
+
+        Args:
+            method: bruteforce or topsis.
+            threshold: imbalance not to exceed, 0..1.
+            margin: least relative improvement of a motion, 0..1.
+        """
+        motions: list[Scored] = []
+        number_of = {name: number for number, name in enumerate(self._candidates.names)}
+        bundle_of = {member: number for number, item in enumerate(self._movables) for member in item.members}
+        now = self.imbalance()
+        while now > threshold and len(motions) < MOST_MOTIONS:
+            found = self.best(method, 1)
+            gain = now - found[0].imbalance if found else 0.0
+            if gain <= LEAST_IMPROVEMENT or gain / now < margin:
+                break
+            self._move(number_of[found[0].resource], found[0].target, bundle_of)
+            motions += found
+            now = self.imbalance()
+        return motions
+
+    def _move(self, number: int, target: str, bundle_of: Mapping[str, int]) -> None:
+        nodes, candidates, movable = self._nodes, self._candidates, self._movables[number]
+        source, place = int(candidates.source[number]), nodes.number_of[target]
         for used, moved in ((nodes.cpu, candidates.cpu), (nodes.mem, candidates.mem)):
             used[source] = max(0.0, used[source] - moved[number])
-            used[target] += moved[number]
-        if number in row_of:
-            # It may come back to where it was allowed to be; its new node is no target.
-            candidates.allowed[row_of[number], [source, target]] = True, False
-        candidates.source[number] = target
-        motions.append(motion)
-        now = imbalance(nodes)
-    return motions
-
-
-def is_usable(stats: Sequence[float]) -> bool:
-    """Returns whether numbers can be reckoned with: finite and not negative."""
-    return all(np.isfinite(value) and value >= 0 for value in stats)
+            used[place] += moved[number]
+        candidates.source[number] = place
+        self._places.update(dict.fromkeys(movable.members, target))
+        touched = {bundle_of[other] for other in movable.apart if other in bundle_of}
+        for changed in touched | {number}:
+            if changed in self._row_of:
+                self._restrict(changed)

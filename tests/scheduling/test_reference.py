@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from haes.scheduling import topsis
-from haes.scheduling.exact import imbalance
-from haes.scheduling.plan import Placement, arrays_of, best
-from haes.scheduling.start import start_scores
-from haes.scheduling.usage import NodeStats, ResourceStats
+from haes.scheduling.plan import Movable, Plan
+from haes.scheduling.stats import NodeStats
 
 TOP = 10
 EXACT = 1e-12
@@ -31,21 +29,18 @@ def test_the_answers_are_the_recorded_ones(shared: Path, monkeypatch: pytest.Mon
     cases = _cases(shared)
     assert len(cases) == 120
     for number, case in enumerate(cases):
-        nodes, candidates = arrays_of(
-            {name: NodeStats(**values) for name, values in case["nodes"].items()},
-            {
-                name: Placement(values.pop("node"), ResourceStats(**values))
-                for name, values in json.loads(json.dumps(case["resources"])).items()
-            },
-        )
+        movables = [
+            Movable((name,), values["node"], values["cpu"], values["mem"])
+            for name, values in sorted(case["resources"].items())
+        ]
+        plan = Plan({name: NodeStats(**values) for name, values in case["nodes"].items()}, movables, {})
         expected = case["expect"]
-        assert imbalance(nodes) == pytest.approx(expected["imbalance"], abs=EXACT), number
+        assert plan.imbalance() == pytest.approx(expected["imbalance"], abs=EXACT), number
         for method in ("bruteforce", "topsis"):
-            found = best(nodes, candidates, method, TOP)
+            found = plan.best(method, TOP)
             wanted = [(item["sid"], item["source"], item["target"]) for item in expected[method]]
             assert [(item.resource, item.source, item.target) for item in found] == wanted, (number, method)
             values = [item["imbalance"] for item in expected[method]]
             assert [item.imbalance for item in found] == pytest.approx(values, abs=EXACT), (number, method)
-        scores = start_scores(nodes, case["start"]["maxcpu"], case["start"]["maxmem"])
-        recorded = [expected["start_scores"][name] for name in nodes.names]
-        assert list(scores) == pytest.approx(recorded, abs=EXACT), number
+        scores = plan.start_scores(case["start"]["maxcpu"], case["start"]["maxmem"])
+        assert scores == pytest.approx(expected["start_scores"], abs=EXACT), number
