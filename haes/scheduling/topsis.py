@@ -4,14 +4,16 @@ Small problems are computed pair by pair. In large ones the length of each crite
 closed form: for one bundle and one class of nodes the sum over the targets of `1 + sqrt(a + b u)` is a power series in
 the targets' loads u, and the sum of the highest loads follows from sorted prefix sums. The scores fall with each
 criterion, so the emptiest imaginable target of a class bounds what a bundle can reach there, and only pairs that may
-reach the top are looked at.
+reach the top are looked at. Those near the top are settled with criteria that are exact to the last bit. The lengths in
+closed form are not (about 1e-15, relative), which only shows where all alternatives are equal to ten digits or more:
+there any order is one of rounding.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from haes.scheduling.arrays import CandidateArrays, Floats, Ints, NodeArrays, Pairs, all_pairs
+from haes.scheduling.arrays import CandidateArrays, Flags, Floats, Ints, NodeArrays, Pairs, all_pairs
 from haes.scheduling.exact import LARGEST_MATRIX, criteria_after, imbalance_after
 from haes.scheduling.ranking import score, score_between
 
@@ -20,8 +22,10 @@ SMALL = 4_000_000
 # Terms of the power series, and the ratio up to which so many give full precision (0.25 ** 26 < 1e-15).
 TERMS = 26
 SERIES_RATIO = 0.25
-# Scores that differ by less are equal; the order of candidates decides.
+# Quickly computed scores that differ by less may be in either order.
 SCORE_TOLERANCE = 1e-12
+# Pairs settled exactly beyond those wanted; of more that are equal up to the tolerance the first ones count.
+MOST_SETTLED = 1_000
 # Bundles and classes looked at in one go when the top is collected.
 STEP = 256
 
@@ -196,9 +200,11 @@ class _Frame:
                 chosen, left = left, left[:0]
             bundles, classes = np.unravel_index(chosen, reach.shape)
             self._collect(kept, bundles, classes)
-            left = left[flat[left] >= kept.worst() - SCORE_TOLERANCE]
+            left = left[flat[left] >= kept.worst()]
             step = min(4 * step, max(1, LARGEST_MATRIX // len(self.nodes)))
-        return kept.pairs()
+        near = kept.pairs()
+        scores = self.scores(criteria_after(self.nodes, self.candidates, near))
+        return near.take(np.argsort(-scores, kind="stable")[:limit])
 
     def _collect(self, kept: "_Best", bundles: Ints, classes: Ints) -> None:
         for number in np.unique(classes):
@@ -214,7 +220,7 @@ class _Frame:
 
 
 class _Best:
-    """The best pairs so far: by score, and where scores are equal in order of bundle, then target."""
+    """The best pairs so far, and those that come so close that only exact scores can tell."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -223,20 +229,24 @@ class _Best:
 
     def worst(self) -> float:
         """Returns the score that a pair must reach to matter."""
-        return float(self._scores[-1]) if len(self._scores) == self._limit else -np.inf
+        if len(self._scores) < self._limit:
+            return -np.inf
+        return float(self._scores[self._limit - 1]) - 2.0 * SCORE_TOLERANCE
 
     def add(self, pairs: Pairs, scores: Floats) -> None:
         """Takes more pairs into account."""
-        near = scores >= self.worst() - SCORE_TOLERANCE
+        near = scores >= self.worst()
         bundle = np.concatenate([self._pairs.bundle, pairs.bundle[near]])
         target = np.concatenate([self._pairs.target, pairs.target[near]])
         merged = np.concatenate([self._scores, scores[near]])
-        order = np.lexsort((target, bundle, -np.round(merged / SCORE_TOLERANCE)))[: self._limit]
+        # What is equal up to the tolerance stays in order, so that the first ones are kept if there are too many.
+        order = np.lexsort((target, bundle, -np.round(merged / SCORE_TOLERANCE)))[: self._limit + MOST_SETTLED]
         self._pairs, self._scores = Pairs(bundle[order], target[order]), merged[order]
 
     def pairs(self) -> Pairs:
-        """Returns them, best first."""
-        return self._pairs
+        """Returns all that may be among the best, in order of bundle, then target."""
+        near = self._pairs.take(self._scores >= self.worst())
+        return near.take(np.lexsort((near.target, near.bundle)))
 
 
 def _root_sums(
@@ -244,7 +254,7 @@ def _root_sums(
     rows: Ints,
     added: Floats,
     own: Floats,
-    inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    inside: Flags,
     loads: Floats,
 ) -> tuple[Floats, Floats]:
     """Returns, for each bundle, the sums over the targets of a class of sqrt(q) and of q.
@@ -273,9 +283,7 @@ def _root_sums(
     return sums, squares
 
 
-def _series(
-    ratio: Floats, own: Floats, inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]", moments: Floats
-) -> Floats:
+def _series(ratio: Floats, own: Floats, inside: Flags, moments: Floats) -> Floats:
     """Returns the sum of sqrt(1 + ratio u) over the loads u that the moments stand for, without the own one."""
     total = np.full(len(ratio), moments[0]) - inside
     coefficient = 1.0
@@ -297,7 +305,7 @@ def _highest_sums(
     rows: Ints,
     added: Floats,
     own: Floats,
-    inside: "np.ndarray[tuple[int], np.dtype[np.bool_]]",
+    inside: Flags,
     loads: Floats,
 ) -> Floats:
     """Returns, for each bundle, the sum over the targets of a class of (1 + highest load after the motion) squared."""
