@@ -55,6 +55,7 @@ CRS_KEYS: dict[str, Key] = {
     "ha-auto-rebalance-max-target-load": Key(None, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-max-spread": Key(None, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-breaker": Key(10, unit="failed motions"),
+    "ha-load-average-window": Key(60, unit="seconds"),
 }
 HA_KEYS: dict[str, Key] = {"shutdown_policy": Key("conditional", SHUTDOWN_POLICIES)}
 SECTIONS: dict[str, dict[str, Key]] = {"crs": CRS_KEYS, "ha": HA_KEYS}
@@ -129,6 +130,25 @@ def check_settings(raw: object, origin: str) -> Settings:
             raise UserError(f"{origin}: section '{section}' must be an object")
         checked[section] = {str(name): check_value(section, str(name), value, origin) for name, value in values.items()}
     return checked
+
+
+def merge(before: Settings, raw: object, origin: str) -> Settings:
+    """Returns settings with some values changed; null takes a value back to its default.
+
+    Raises:
+        UserError: as by `check_settings`.
+    """
+    if not isinstance(raw, Mapping) or not all(isinstance(values, Mapping) for values in raw.values()):
+        raise UserError(f"{origin}: settings must be an object with the sections crs and ha")
+    set_ = {section: {key: value for key, value in part.items() if value is not None} for section, part in raw.items()}
+    merged = {section: dict(values) for section, values in before.items()}
+    for section, values in check_settings(set_, origin).items():
+        merged.setdefault(section, {}).update(values)
+    for section, part in raw.items():
+        for key, value in part.items():
+            if value is None:
+                merged[section].pop(key, None)
+    return merged
 
 
 def override(settings: Settings, assignment: str) -> None:

@@ -17,6 +17,8 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "disarmed": ("warning", "ignoring maintenance command for node {node} - HA stack is disarmed"),
     "already_in_maintenance": ("info", "ignoring crm command - node {node} is already in maintenance state"),
     "disarmed_already": ("notice", "ignoring disarm-ha command - already in disarm state ({state})"),
+    "not_allowed": ("err", "command error - {problem}: {text}"),
+    "node_known": ("info", "ignore command - node {node} belongs to the cluster already: {text}"),
     "not_disarmed": ("notice", "ignoring arm-ha command - HA stack is not disarmed"),
 }
 

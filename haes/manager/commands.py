@@ -1,7 +1,10 @@
 """What operators ask for, looked at once a round in the order in which it came."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from haes.manager import configuration
+from haes.manager.answers import ignore, reject
 from haes.manager.context import Round
 from haes.manager.motions import blocked_by, queue_motion
 from haes.state.records import Command
@@ -11,47 +14,26 @@ def serve_commands(round_: Round) -> None:
     """Accepts, rejects or ignores every command that waits."""
     for number in sorted(round_.state.commands):
         command = round_.state.commands[number]
-        serve = _VERBS.get(command.verb)
-        if serve is None:
-            _reject(round_, command, "unknown")
+        verb = _VERBS.get(command.verb)
+        if verb is None or len(command.arguments) != verb.arguments:
+            reject(round_, command, "unknown")
         else:
-            serve(round_, command)
-
-
-def _answer(round_: Round, command: Command, kind: str, reason: str, details: dict[str, str]) -> None:
-    round_.batch.emit(
-        f"command.{kind}",
-        "commands",
-        about=reason,
-        cause=f"command/{command.id}",
-        id=command.id,
-        reason=reason,
-        text=command.text,
-        details=details,
-    )
-
-
-def _reject(round_: Round, command: Command, reason: str, **details: str) -> None:
-    _answer(round_, command, "rejected", reason, details)
-
-
-def _ignore(round_: Round, command: Command, reason: str, **details: str) -> None:
-    _answer(round_, command, "ignored", reason, details)
+            verb.serve(round_, command)
 
 
 def _motion(round_: Round, command: Command) -> None:
     resource, target = command.arguments
     record = round_.state.resources.get(resource)
     if record is None:
-        _reject(round_, command, "no_such_resource")
+        reject(round_, command, "no_such_resource")
     elif round_.state.node_state(target) != "online":
-        _reject(round_, command, "node_not_online")
+        reject(round_, command, "node_not_online")
     elif record.node == target:
-        _ignore(round_, command, "already_there")
+        ignore(round_, command, "already_there")
     else:
         other = blocked_by(round_, resource, target)
         if other is not None:
-            _reject(round_, command, "negative_affinity", resource=resource, other=other, target=target)
+            reject(round_, command, "negative_affinity", resource=resource, other=other, target=target)
             return
         origin = f"command/{command.id}"
         queue_motion(round_, resource, command.verb, target, origin=origin, command=command.id)
@@ -60,7 +42,10 @@ def _motion(round_: Round, command: Command) -> None:
 def _stop(round_: Round, command: Command) -> None:
     resource, timeout = command.arguments
     if resource not in round_.state.resources:
-        _reject(round_, command, "no_such_resource")
+        reject(round_, command, "no_such_resource")
+        return
+    if not timeout.isdecimal():
+        reject(round_, command, "unknown")
         return
     round_.batch.emit(
         "resource.stop_queued",
@@ -77,13 +62,13 @@ def _begin_maintenance(round_: Round, command: Command) -> None:
     (node,) = command.arguments
     state = round_.state.node_state(node)
     if round_.state.disarm is not None:
-        _ignore(round_, command, "disarmed", node=node)
+        ignore(round_, command, "disarmed", node=node)
     elif state == "online":
         round_.batch.emit("maintenance.requested", node, cause=f"command/{command.id}", command=command.id)
     elif state == "maintenance":
-        _ignore(round_, command, "already_in_maintenance", node=node)
+        ignore(round_, command, "already_in_maintenance", node=node)
     else:
-        _reject(round_, command, "node_not_online")
+        reject(round_, command, "node_not_online")
 
 
 def _end_maintenance(round_: Round, command: Command) -> None:
@@ -96,7 +81,7 @@ def _disarm(round_: Round, command: Command) -> None:
     (mode,) = command.arguments
     disarm = round_.state.disarm
     if disarm is not None:
-        _ignore(round_, command, "disarmed_already", state=disarm.state)
+        ignore(round_, command, "disarmed_already", state=disarm.state)
         return
     cause = f"command/{command.id}"
     round_.batch.emit("disarm.requested", "cluster", about=mode, cause=cause, mode=mode, command=command.id)
@@ -108,7 +93,7 @@ def _disarm(round_: Round, command: Command) -> None:
 def _arm(round_: Round, command: Command) -> None:
     disarm = round_.state.disarm
     if disarm is None:
-        _ignore(round_, command, "not_disarmed")
+        ignore(round_, command, "not_disarmed")
         return
     cause = f"command/{command.id}"
     round_.batch.emit("arm.requested", "cluster", cause=cause, command=command.id)
@@ -150,14 +135,28 @@ def _advise_balancing(round_: Round, command: Command) -> None:
     round_.batch.emit("balance.advice_requested", "balance", cause=cause, command=command.id)
 
 
-_VERBS: dict[str, Callable[[Round, Command], None]] = {
-    "migrate": _motion,
-    "relocate": _motion,
-    "stop": _stop,
-    "enable-node-maintenance": _begin_maintenance,
-    "disable-node-maintenance": _end_maintenance,
-    "disarm-ha": _disarm,
-    "arm-ha": _arm,
-    "rebalance-retry": _retry_balancing,
-    "rebalance-advise": _advise_balancing,
+@dataclass(frozen=True, slots=True)
+class _Verb:
+    """A verb: how many arguments it takes, and who serves it."""
+
+    arguments: int
+    serve: Callable[[Round, Command], None]
+
+
+_VERBS: dict[str, _Verb] = {
+    "migrate": _Verb(2, _motion),
+    "relocate": _Verb(2, _motion),
+    "stop": _Verb(2, _stop),
+    "enable-node-maintenance": _Verb(1, _begin_maintenance),
+    "disable-node-maintenance": _Verb(1, _end_maintenance),
+    "disarm-ha": _Verb(1, _disarm),
+    "arm-ha": _Verb(0, _arm),
+    "rebalance-retry": _Verb(2, _retry_balancing),
+    "rebalance-advise": _Verb(0, _advise_balancing),
+    "configure": _Verb(2, configuration.configure),
+    "unconfigure": _Verb(1, configuration.unconfigure),
+    "change-rules": _Verb(1, configuration.change_rules),
+    "change-settings": _Verb(1, configuration.change_settings),
+    "add-node": _Verb(1, configuration.add_node),
+    "remove-node": _Verb(1, configuration.remove_node),
 }

@@ -7,6 +7,9 @@ from typing import Any
 
 from haes.scheduling.usage import NodeStats, ResourceStats
 
+# Seconds that a node must be gone before its resources are taken from it, unless a cluster says otherwise.
+FENCE_DELAY = 60
+
 
 class Claim(Enum):
     """The answer to a claim for a cluster-wide lock."""
@@ -37,6 +40,23 @@ class Loads:
     sample: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an operator wrote into his own stream and the leader has not yet taken over.
+
+    Attributes:
+        user: whose stream it was; the server vouches for the name.
+        id: of the entry in that stream.
+        verb: what is asked for.
+        arguments: what the verb is about, as written.
+    """
+
+    user: str
+    id: str
+    verb: str
+    arguments: tuple[str, ...]
+
+
 def _no_objection(_resource: str, _target: str) -> tuple[str, ...]:
     return ()
 
@@ -57,6 +77,10 @@ class RoundInputs:
         streak: consecutive rounds over the imbalance threshold so far.
         preflight: asks the driver whether a resource could move to a target; reasons against it, empty if none.
         platform_balances: the driver's platform balances by itself, so HAES must not.
+        requests: what operators ask for, oldest first.
+        fence_delay: seconds that a node must be gone before its resources are taken from it.
+        early: the round comes before its time because something happened; load is looked at in regular rounds only.
+        outside: the leader need not run on a working node; live, whoever reaches the log may lead.
     """
 
     at: float
@@ -70,3 +94,7 @@ class RoundInputs:
     streak: int = 0
     preflight: Callable[[str, str], Sequence[str]] = _no_objection
     platform_balances: bool = False
+    requests: Sequence[Request] = ()
+    fence_delay: float = FENCE_DELAY
+    early: bool = False
+    outside: bool = False

@@ -3,8 +3,6 @@
 from haes.manager.context import Round
 from haes.manager.inputs import Claim
 
-# Seconds that a node must be gone before its resources are taken from it.
-FENCE_DELAY = 60
 # Seconds after which a node that left the cluster is forgotten.
 FORGET_DELAY = 3600
 
@@ -56,9 +54,16 @@ def _observe_membership(round_: Round) -> None:
     round_.batch.emit("cluster.membership", "cluster", about=f"{len(here)} nodes", online=sorted(here), left=left)
 
 
-def is_offline_delayed(round_: Round, node: str, delay: float = FENCE_DELAY) -> bool:
-    """Returns whether a node has been away for longer than the delay; the first question starts the clock."""
+def is_offline_delayed(round_: Round, node: str, delay: float | None = None) -> bool:
+    """Returns whether a node has been away for longer than the delay; the first question starts the clock.
+
+    Args:
+        round_: the round.
+        node: the node.
+        delay: seconds, or None for the cluster's fencing delay.
+    """
     state = round_.state
+    delay = round_.inputs.fence_delay if delay is None else delay
     if state.node_state(node) == "online":
         return False
     if node in state.present:

@@ -15,6 +15,7 @@ from haes.manager.context import Round
 from haes.manager.groups_migration import try_migration
 from haes.manager.inputs import RoundInputs
 from haes.manager.loads import build_usage, select_scheduler
+from haes.manager.requests import take_over_requests
 from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rules_key
 from haes.state.batch import Batch
 
@@ -49,7 +50,7 @@ class Leader:
         round_.modes = {node: _mode(round_, node) for node in round_.state.nodes}
         nodes_changed = inputs.online.keys() != batch.state.nodes.keys()
         nodes.observe(round_)
-        if not nodes.is_operational(round_, inputs.node):
+        if not inputs.outside and not nodes.is_operational(round_, inputs.node):
             batch.emit("manager.offline", inputs.node)
             return
         select_scheduler(round_)
@@ -58,6 +59,7 @@ class Leader:
         build_usage(round_)
         self._use_rules(round_, nodes_changed=nodes_changed)
         _drop_unusable_requests(round_)
+        take_over_requests(round_)
         serve_commands(round_)
         self._decide(round_)
         self.streak = round_.streak
@@ -95,7 +97,7 @@ class Leader:
                 disarm.progress(round_)
                 self.disarmed = round_.state.disarm.state == "disarmed"
                 return
-        else:
+        elif not round_.inputs.early or round_.state.balance.advice_wanted:
             balance(round_)
         _settle(round_, only)
 

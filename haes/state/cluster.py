@@ -39,6 +39,7 @@ class ClusterState:
         managers: node -> state of its manager's machine.
         commands: what operators asked for and nobody looked at yet, by id.
         command_count: commands ever received.
+        requests: user -> the last entry of his own stream that was taken over.
         balance: the balancer's memory.
         versions: subject -> number of events about it, for guarded appends.
         parked: subject -> why its events are no longer applied.
@@ -66,6 +67,7 @@ class ClusterState:
         "nodes",
         "parked",
         "present",
+        "requests",
         "resources",
         "rules_applied",
         "rules_nodes",
@@ -100,6 +102,7 @@ class ClusterState:
         self.managers: dict[str, str] = {}
         self.commands: dict[int, Command] = {}
         self.command_count = 0
+        self.requests: dict[str, str] = {}
         self.balance = BalanceMemory()
         self.versions: dict[str, int] = {}
         self.parked: dict[str, Parked] = {}
@@ -126,6 +129,7 @@ class ClusterState:
         copy.agents = dict(self.agents)
         copy.managers = dict(self.managers)
         copy.commands = dict(self.commands)
+        copy.requests = dict(self.requests)
         copy.balance = self.balance.copy()
         copy.versions = dict(self.versions)
         copy.parked = dict(self.parked)

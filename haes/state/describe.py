@@ -37,6 +37,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["agents"] = {name: asdict(item) for name, item in sorted(state.agents.items())}
     data["managers"] = dict(sorted(state.managers.items()))
     data["commands"] = [asdict(state.commands[number]) for number in sorted(state.commands)]
+    data["requests"] = dict(sorted(state.requests.items()))
     data["balance"] = describe_balance(state)
     data["versions"] = dict(sorted(state.versions.items()))
     data["parked"] = {name: asdict(item) for name, item in sorted(state.parked.items())}

@@ -87,6 +87,8 @@ def arm_requested(state: ClusterState, _subject: str, payload: Payload, _at: flo
 def command_received(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`command.received`: the command waits for the leader."""
     number = payload["id"]
+    if payload.get("request"):
+        state.requests[payload["user"]] = payload["request"]
     state.command_count = max(state.command_count, number)
     state.commands[number] = Command(
         id=number,
@@ -98,7 +100,7 @@ def command_received(state: ClusterState, _subject: str, payload: Payload, _at: 
 
 
 def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
-    """`command.rejected`, `command.ignored`."""
+    """`command.rejected`, `command.ignored`, `command.done`."""
     state.commands.pop(payload["id"], None)
 
 
@@ -118,4 +120,5 @@ CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]]
     "command.received": command_received,
     "command.rejected": command_settled,
     "command.ignored": command_settled,
+    "command.done": command_settled,
 }

@@ -26,6 +26,10 @@ class ResourceConfiguration:
         lock: why the resource may not be touched, or None.
         auto_rebalance: whether the balancer may move it.
         needs: what a node must offer for the resource to move there, and what ties it to its node.
+        on_store_loss: whether the resource stops when its node cannot reach the log for a term (stop), or goes on and
+            is recovered elsewhere only after its node was fenced (keep).
+        service: what the driver needs to run it.
+        limits: what it may use at most: `cpus`, `memory` in bytes.
     """
 
     node: str
@@ -37,6 +41,9 @@ class ResourceConfiguration:
     lock: str | None = None
     auto_rebalance: bool = True
     needs: dict[str, Any] = field(default_factory=dict)
+    on_store_loss: str = "stop"
+    service: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
 
     def copy(self) -> "ResourceConfiguration":
         """Returns an independent copy."""

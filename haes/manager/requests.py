@@ -1,0 +1,22 @@
+"""How what operators wrote into their own streams becomes commands on the record; knows no verb."""
+
+from haes.manager.context import Round
+
+
+def take_over_requests(round_: Round) -> None:
+    """Records every request as a command with its user's name; whether it is allowed is looked at after."""
+    for request in round_.inputs.requests:
+        number = round_.state.command_count + 1
+        text = " ".join([request.verb, *(argument for argument in request.arguments if argument)])
+        round_.batch.emit(
+            "command.received",
+            "commands",
+            about=text,
+            correlation=f"command/{number}",
+            id=number,
+            verb=request.verb,
+            arguments=list(request.arguments),
+            text=text,
+            user=request.user,
+            request=request.id,
+        )
