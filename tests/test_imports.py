@@ -10,6 +10,7 @@ PACKAGES = ("events", "haes", "replay")
 
 # The decisions: plain synchronous Python, to which time, identity and measurements come as arguments.
 CORE = (
+    "haes.configuration",
     "haes.agent",
     "haes.balancer",
     "haes.exit_codes",

@@ -13,6 +13,7 @@ from events.codec import FIELDS, encode_fields
 from events.envelope import Event
 from events.errors import HaesError
 from events.log.checks import check_alive, check_batch, check_position, decode_after, fenced, held_by, missing, stale
+from events.log.memory_side import MemorySideStreams
 from events.log.port import (
     READ_COUNT,
     START_ID,
@@ -25,6 +26,7 @@ from events.log.port import (
     RawEntry,
     Token,
 )
+from events.log.side import SideStreams
 
 _N, _TYPE, _SUBJECT, _BY, _AT, _EPOCH, _ABOUT, _DATA = FIELDS
 
@@ -64,6 +66,12 @@ class MemoryLog(EventLog):
         self._done: dict[str, Appended] = {}
         self._grown = asyncio.Event()
         self._snapshots: dict[int, bytes] = {}
+        self._side = MemorySideStreams()
+
+    @property
+    def side(self) -> SideStreams:
+        """See EventLog."""
+        return self._side
 
     async def open(self) -> None:
         """Does nothing: it is always ready."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from events.envelope import Event
 from events.errors import HaesError
+from events.log.side import SideStreams
 
 # Entries per request when many are read. More makes a client slower for each entry, fewer waste round trips.
 READ_COUNT = 1000
@@ -120,6 +121,11 @@ class EventLog(ABC):
     """
 
     cluster: str
+
+    @property
+    @abstractmethod
+    def side(self) -> SideStreams:
+        """The streams beside this log; usable while it is open."""
 
     @abstractmethod
     async def open(self) -> None:

@@ -21,6 +21,8 @@ from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
 from events.log.redis_keys import keys_of
 from events.log.redis_reader import StreamReader
+from events.log.redis_side import RedisSideStreams
+from events.log.side import SideStreams
 
 # Seconds after which a command id is forgotten: longer than any outage after which a writer still repeats an append.
 COMMAND_AGE = 24 * 3600
@@ -50,6 +52,11 @@ class RedisLog(EventLog):
         self._keys = keys_of(cluster)
         self._opened: tuple[Server, StreamReader] | None = None
         self._time = 0.0
+
+    @property
+    def side(self) -> SideStreams:
+        """See EventLog."""
+        return RedisSideStreams(self._server, self._keys)
 
     async def open(self) -> None:
         """See EventLog."""

@@ -22,6 +22,8 @@ class Keys:
         epochs: hash of lease -> highest epoch ever; never removed, so that epochs never fall.
         snapshot: hash of sequence number -> a fold up to there; a cache that may always be thrown away.
         lease_prefix: with the name of a lease, the hash that holds it.
+        sides: set of the names of the streams beside the log.
+        side_prefix: with the name of such a stream (`telemetry`, `commands:USER`), the stream.
     """
 
     events: str
@@ -32,10 +34,16 @@ class Keys:
     epochs: str
     snapshot: str
     lease_prefix: str
+    sides: str
+    side_prefix: str
 
     def lease(self, name: str) -> str:
         """Returns the key of a lease."""
         return self.lease_prefix + name
+
+    def side(self, name: str) -> str:
+        """Returns the key of a stream beside the log."""
+        return self.side_prefix + name
 
 
 def keys_of(cluster: str) -> Keys:
@@ -59,4 +67,6 @@ def keys_of(cluster: str) -> Keys:
         epochs=prefix + "epochs",
         snapshot=prefix + "snapshot",
         lease_prefix=prefix + "lease:",
+        sides=prefix + "sides",
+        side_prefix=prefix,
     )

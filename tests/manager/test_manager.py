@@ -7,8 +7,7 @@ import pytest
 from events.envelope import Event
 from events.errors import Fenced
 from events.log.port import Head, Token
-from haes.manager.inputs import Claim, Loads, RoundInputs
-from haes.manager.inputs import FENCE_DELAY
+from haes.manager.inputs import FENCE_DELAY, Claim, Loads, RoundInputs
 from haes.manager.nodes import FORGET_DELAY
 from haes.manager.round import Leader
 from haes.simulation.hardware import LOCK_TIMEOUT

@@ -1,0 +1,51 @@
+"""Streams beside a log in memory; see `SideStreams`. Nothing ages here: a simulation is short."""
+
+from collections.abc import Mapping, Sequence
+
+from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind
+
+
+class MemorySideStreams(SideStreams):
+    """The streams beside a log in memory."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, list[SideEntry]] = {}
+        self._last = 0
+
+    async def add(
+        self,
+        name: str,
+        fields: Mapping[str, str | bytes],
+        *,
+        keep: int,
+        max_age: float | None = None,  # noqa: ARG002 - see above
+    ) -> str:
+        """See SideStreams."""
+        self._last += 1
+        stream = self._streams.setdefault(name, [])
+        values = {key: value.encode() if isinstance(value, str) else value for key, value in fields.items()}
+        stream.append(SideEntry(f"{self._last}-0", values))
+        del stream[:-keep]
+        return stream[-1].id
+
+    async def read(self, after: Mapping[str, str], *, count: int = READ_COUNT) -> dict[str, Sequence[SideEntry]]:
+        """See SideStreams."""
+        found: dict[str, Sequence[SideEntry]] = {}
+        for name, position in after.items():
+            entries = [entry for entry in self._streams.get(name, ()) if _place(entry.id) > _place(position)]
+            if entries:
+                found[name] = entries[:count]
+        return found
+
+    async def names(self, kind: str) -> list[str]:
+        """See SideStreams."""
+        return sorted(name for name in self._streams if of_kind(name, kind))
+
+    async def drop(self, name: str, ids: Sequence[str]) -> None:
+        """See SideStreams."""
+        self._streams[name] = [entry for entry in self._streams.get(name, ()) if entry.id not in ids]
+
+
+def _place(entry_id: str) -> tuple[int, int]:
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number or 0)
