@@ -1,6 +1,18 @@
 """Which event types exist and what their payloads hold; importing it declares them all. No rule of HA lives here."""
 
-from events.catalog import agents, archive, balance, cluster, commands, jobs, managers, nodes, resources, simulation
+from events.catalog import (
+    agents,
+    archive,
+    balance,
+    cluster,
+    commands,
+    jobs,
+    log,
+    managers,
+    nodes,
+    resources,
+    simulation,
+)
 
 __all__ = [
     "agents",
@@ -9,6 +21,7 @@ __all__ = [
     "cluster",
     "commands",
     "jobs",
+    "log",
     "managers",
     "nodes",
     "resources",

@@ -23,3 +23,9 @@ declare(
 )
 declare("agent.gave_up", meaning="the agent leaves without its lock after waiting for long")
 declare("agent.exited", meaning="the agent process ended")
+declare(
+    "agent.connected",
+    "running version host",
+    meaning="the agent holds its lease and has read the log; running: what really runs on its node",
+)
+declare("agent.deposed", "because", meaning="the agent lost its right to run anything and begins anew")

@@ -10,3 +10,9 @@ declare("node.absent", "last_online", meaning="when the leader counts the node a
 declare("node.fenced", meaning="the node is proven to run nothing any more")
 declare("node.stray_fence", meaning="the node is to be fenced though no resource asks for it")
 declare("node.killed", meaning="the process was killed with its node's power")
+declare(
+    "node.watchdog_fired",
+    "killed",
+    meaning="the node's keeper was not fed in time and killed these services",
+)
+declare("node.fence_confirmed", "command", meaning="an operator vouches that the node runs nothing any more")

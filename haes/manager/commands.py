@@ -158,5 +158,6 @@ _VERBS: dict[str, _Verb] = {
     "change-rules": _Verb(1, configuration.change_rules),
     "change-settings": _Verb(1, configuration.change_settings),
     "add-node": _Verb(1, configuration.add_node),
+    "confirm-fenced": _Verb(1, configuration.confirm_fenced),
     "remove-node": _Verb(1, configuration.remove_node),
 }

@@ -101,6 +101,17 @@ def remove_node(round_: Round, command: Command) -> None:
         done(round_, command)
 
 
+def confirm_fenced(round_: Round, command: Command) -> None:
+    """`confirm-fenced NODE`: an operator has made sure that the node runs nothing."""
+    (node,) = command.arguments
+    if node not in round_.state.members:
+        reject(round_, command, "not_allowed", problem=f"there is no node '{node}'")
+    elif round_.inputs.online.get(node, False):
+        reject(round_, command, "not_allowed", problem=f"node '{node}' is online")
+    else:
+        round_.batch.emit("node.fence_confirmed", node, cause=f"command/{command.id}", command=command.id)
+
+
 def _object(text: str) -> dict[str, Any]:
     try:
         data = json.loads(text)

@@ -24,6 +24,7 @@ class ClusterState:
         present: nodes that the present leader saw in its last round that changed something about it.
         last_online: node -> when it was last seen online, for the fencing delay; known to the present leader only.
         maintenance: nodes that operators took out of service.
+        fence_confirmed: nodes of which an operator said that they run nothing any more, until they are back.
         disarm: set while HA is being taken, or is, out of action.
         leader: the node whose manager leads, or None.
         scheduler: the scheduler mode in use by the present leader, or None.
@@ -55,6 +56,7 @@ class ClusterState:
         "configurations",
         "disarm",
         "epoch",
+        "fence_confirmed",
         "groups_rounds_left",
         "groups_text",
         "last_online",
@@ -87,6 +89,7 @@ class ClusterState:
         self.present: set[str] = set()
         self.last_online: dict[str, float] = {}
         self.maintenance: set[str] = set()
+        self.fence_confirmed: set[str] = set()
         self.disarm: Disarm | None = None
         self.leader: str | None = None
         self.scheduler: str | None = None
@@ -123,6 +126,7 @@ class ClusterState:
         copy.present = set(self.present)
         copy.last_online = dict(self.last_online)
         copy.maintenance = set(self.maintenance)
+        copy.fence_confirmed = set(self.fence_confirmed)
         copy.settings = self.settings  # replaced as a whole, never changed in place
         copy.configurations = dict(self.configurations)
         copy.resources = dict(self.resources)

@@ -19,6 +19,8 @@ def node_added(state: ClusterState, subject: str, _payload: Payload, _at: float)
 def node_entered(entered: str, state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
     """`node.<state>`."""
     state.nodes[subject] = NODE.apply(state.node_state(subject), entered)
+    if entered == "online":
+        state.fence_confirmed.discard(subject)
 
 
 def node_removed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
@@ -44,6 +46,12 @@ def maintenance_cleared(state: ClusterState, subject: str, payload: Payload, _at
     """`maintenance.cleared`."""
     state.commands.pop(payload["command"], None)
     state.maintenance.discard(subject)
+
+
+def fence_confirmed(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`node.fence_confirmed`."""
+    state.commands.pop(payload["command"], None)
+    state.fence_confirmed.add(subject)
 
 
 def leader_elected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
@@ -74,6 +82,7 @@ NODE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = 
     "node.absent": node_absent,
     "maintenance.requested": maintenance_requested,
     "maintenance.cleared": maintenance_cleared,
+    "node.fence_confirmed": fence_confirmed,
     "leader.elected": leader_elected,
     "agent.reported": agent_reported,
     **{f"node.{entered}": partial(node_entered, entered) for entered in NODE.states},

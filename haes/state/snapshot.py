@@ -35,7 +35,7 @@ _PLAIN = (
     "requests",
     "versions",
 )
-_SETS = ("members", "present", "maintenance")
+_SETS = ("members", "present", "maintenance", "fence_confirmed")
 _RECORDS: dict[str, type] = {
     "resources": ResourceRecord,
     "configurations": ResourceConfiguration,

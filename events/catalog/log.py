@@ -1,0 +1,10 @@
+"""Events about the log itself."""
+
+from events.schema import declare
+
+declare(
+    "log.regressed",
+    "known_n found_n generation lost",
+    meaning="the log lost its tail: it had known_n events and has found_n; lost: [n, type, subject] of those known",
+)
+declare("log.accepted", "n", meaning="an operator accepts the log as it is, whatever it lost")

@@ -1,0 +1,1 @@
+"""The live shell: the core in asyncio processes on a log that they share, with real leases, clocks and faults."""

@@ -1,0 +1,288 @@
+"""An agent in a process of its own: does what the core decides for its node, as long as its lease lets it.
+
+The core decides in `haes/agent`; here are the lease, the node's keeper, jobs in threads, and the log's faults.
+"""
+
+import asyncio
+import copy
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from events.envelope import Event
+from events.errors import HaesError, LogUnavailable
+from events.log.port import EventLog
+from haes.agent.execution import Job
+from haes.agent.process import AgentProcess
+from haes.configuration.cluster import Intervals
+from haes.live import presence
+from haes.live.clock import boottime
+from haes.live.lease import HeldLease
+from haes.live.node import LiveNode
+from haes.live.telemetry import publish
+from haes.live.version import PROGRAM_VERSION
+from haes.live.work import Work
+from haes.live.worker import LEASE_INTERVAL, Worker
+from haes.manager.inputs import Claim
+from haes.state.batch import Batch
+from haes.state.cluster import ClusterState
+
+_log = logging.getLogger(__name__)
+
+# Seconds for an agent to leave, beyond which its successor finds the services running and unfrozen: no harm is done.
+LEAVE_LIMIT = 1.5
+# Seconds between two looks while an agent leaves.
+LEAVE_INTERVAL = 0.1
+# States in which an agent holds the right to run services.
+HOLDING = frozenset({"active", "maintenance"})
+
+
+class _Port:
+    """See AgentPort; valid for one round."""
+
+    def __init__(self, worker: "AgentWorker", state: ClusterState, services: Mapping[str, bool]) -> None:
+        self.quorate = self.consistent = self.readable = True
+        self._worker = worker
+        self._state = state
+        self._services = services
+        self.holds = worker.holds
+
+    def claim_lock(self) -> Claim:
+        if not self._worker.may_hold():
+            self.holds = False
+            return Claim.REFUSED
+        claim = Claim.KEPT if self.holds else Claim.NEW
+        self.holds = True
+        return claim
+
+    def release_lock(self) -> None:
+        self.holds = False
+
+    def feed_watchdog(self) -> None:
+        """The keeper is fed with every renewal of the lease, from when the claim is on the record."""
+
+    def close_watchdog(self) -> None:
+        self.holds = False
+
+    def run(self, job: Job, batch: Batch) -> int | None:
+        return self._worker.work.step(job, batch, self._state, self._services)
+
+
+class AgentWorker(Worker):
+    """The agent of one node.
+
+    Attributes:
+        holds: it has the right to run services: its lock is on the record, and its keeper is fed.
+        work: its jobs.
+    """
+
+    def __init__(self, log: EventLog, node: str, live: LiveNode, intervals: Intervals, owner: str, host: str) -> None:
+        lease = HeldLease(log, presence.agent_lease(node), owner, intervals.agent_lease)
+        super().__init__(log, node, presence.AGENT_PART, lease)
+        self._live = live
+        self._host = host
+        self._intervals = intervals
+        self._process = AgentProcess(node)
+        self.holds = False
+        self.work = Work(node, live.driver, self._wake.set)
+        self._round_due = 0.0
+        self._reset: str | None = None
+        self._last_round = boottime()
+
+    def may_hold(self) -> bool:
+        """Returns whether the lease lets the agent run services right now."""
+        return self.lease.valid() and self._reset is None
+
+    async def _begin(self) -> None:
+        """Begins anew: says what really runs here, and stops what does not belong here."""
+        if self.lease.token is None:
+            raise LogUnavailable(f"lease '{self.lease.name}' is not held")
+        await asyncio.to_thread(self._live.use, self.lease.token)
+        killed = await asyncio.to_thread(self._live.fired)
+        services = await asyncio.to_thread(self._live.services)
+        strays = self._strays(services)
+        if strays:
+            await asyncio.to_thread(self._live.kill, strays)
+        process = AgentProcess(self.node)
+        batch = await self._batch()
+        if killed is not None:
+            batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=list(killed))
+        for resource, because in strays.items():
+            batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
+        process.start(batch)
+        running = sorted(services.keys() - strays.keys())
+        batch.emit(
+            "agent.connected",
+            self.node,
+            about=f"{len(running)} services run",
+            running=running,
+            version=PROGRAM_VERSION,
+            host=self._host,
+        )
+        await self.replica.append(batch, self.lease)
+        self._process, self.holds, self._reset = process, False, None
+        # What runs here belongs here; the keeper may be fed while the agent is on its way to its lock.
+        await asyncio.to_thread(self._live.feed, self.lease.deadline)
+
+    def _strays(self, services: Mapping[str, bool]) -> dict[str, str]:
+        """Returns the services that must not run here, and why."""
+        state = self.replica.state
+        strays = {}
+        for resource in services:
+            configuration, record = state.configurations.get(resource), state.resources.get(resource)
+            if configuration is None:
+                strays[resource] = "it is not configured"
+            elif configuration.state == "ignored":
+                continue
+            elif configuration.node != self.node and (record is None or record.node != self.node):
+                strays[resource] = f"it belongs to {configuration.node}"
+            elif record is not None and record.node == self.node and record.state in {"fence", "recovery"}:
+                strays[resource] = "the node is to be fenced"
+        return strays
+
+    def _tasks(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+        return [("telemetry", self._measure_for_ever())]
+
+    def _pause(self) -> float:
+        return self._round_due - boottime()
+
+    def _is_urgent(self, event: Event) -> bool:
+        """Orders are acted on at once."""
+        return not event.by.endswith(f"/{presence.AGENT_PART}")
+
+    def _on_back(self, lasted: float) -> None:
+        _log.info("the lease has %.0f s left after %.1f s without the log", self.lease.deadline - boottime(), lasted)
+
+    async def _renew(self) -> None:
+        if boottime() - self._last_round > self.lease.ttl:
+            # The rounds have stopped: an agent that cannot work must not keep its services from being recovered.
+            _log.error("no round was done for %.0f s, the lease is not renewed", self.lease.ttl)
+            return
+        await super()._renew()
+        if self.lease.valid() and (self.holds or self._process.state == "wait_for_agent_lock"):
+            await asyncio.to_thread(self._live.feed, self.lease.deadline)
+
+    async def _lost_lease(self) -> None:
+        """Takes the lease again; whatever was fenced meanwhile is found out before anything runs again."""
+        if await self.lease.acquire():
+            self._reset = "the lease was over"
+            self._wake.set()
+
+    async def _step(self) -> None:
+        self._last_round = boottime()
+        if not self.lease.valid():
+            self._round_due = boottime() + LEASE_INTERVAL
+            return
+        killed = await asyncio.to_thread(self._live.fired)
+        if self._reset is None and killed is not None:
+            self._reset = "its keeper was not fed in time"
+        if self._reset is None and self._process.view.fence and self._process.state != "wait_for_agent_lock":
+            self._reset = "its node is to be fenced"
+        if self._reset is not None:
+            await self._begin_anew(self._reset, killed)
+            return
+        await self._round()
+
+    async def _begin_anew(self, because: str, killed: tuple[str, ...] | None) -> None:
+        """Does what the restart of a machine does: nothing of what ran before is taken for granted."""
+        if self.lease.token is not None:
+            await asyncio.to_thread(self._live.use, self.lease.token)
+        if self._process.view.fence:
+            await asyncio.to_thread(self._live.kill, await asyncio.to_thread(self._live.services))
+        batch = await self._batch()
+        batch.emit("agent.deposed", self.node, about=because, because=because)
+        if killed is not None:
+            batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=list(killed))
+        await self.replica.append(batch, self.lease)
+        await self._begin()
+        self._wake.set()
+
+    async def _round(self) -> None:
+        services = await asyncio.to_thread(self._live.services)
+        batch = await self._batch()
+        process = copy.deepcopy(self._process)
+        port = _Port(self, self.replica.state, services)
+        try:
+            process.round(batch, port)
+            await self.replica.append(batch, self.lease)
+        except BaseException:
+            self.work.forget_offers()
+            raise
+        self.work.settle()
+        self._process, self.holds = process, port.holds and process.state in HOLDING
+        await self._stop_strays(services)
+        self._round_due = boottime() + self._intervals.agent_round
+
+    async def _stop_strays(self, services: Mapping[str, bool]) -> None:
+        """Stops what ceased to belong here, a resource that was removed for example."""
+        strays = {name: why for name, why in self._strays(services).items() if name not in self.replica.state.resources}
+        if not strays:
+            return
+        await asyncio.to_thread(self._live.kill, strays)
+        batch = await self._batch()
+        for resource, because in strays.items():
+            batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
+        await self.replica.append(batch, self.lease)
+
+    async def _regressed(self, known_n: int) -> None:
+        """Says what really runs here: reality wins over a log that lost its tail."""
+        _log.error("the log had %d events and has %d", known_n, self.replica.state.n)
+        if not await self.lease.renew():
+            await self.lease.acquire()
+        self._reset = "the log lost its tail"
+        self._wake.set()
+
+    async def _measure_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._intervals.sample)
+            try:
+                await publish(self.log.side, await asyncio.to_thread(self._live.measure))
+            except LogUnavailable as error:
+                self.replica.outage.begin(error)
+
+    async def _leave(self) -> None:
+        """Leaves on purpose: services are frozen and go on running for the successor, the lease is given back."""
+        try:
+            async with asyncio.timeout(LEAVE_LIMIT):
+                await self._persist(self._announce_leaving)
+                while not await self._finished():  # noqa: ASYNC110 - what is waited for happens in other processes
+                    await asyncio.sleep(LEAVE_INTERVAL)
+        except TimeoutError:
+            _log.info("left before every service was frozen; the leader freezes the others")
+        except HaesError as error:
+            _log.warning("%s", error)
+        known = self.replica.state.agents.get(self.node)
+        if self._process.mode == "restart" and known is not None and known.mode == "restart":
+            # It is on the record that the services go on: nobody will start them elsewhere.
+            await asyncio.to_thread(self._live.disarm)
+            await self._give_back()
+        self.work.close()
+
+    async def _give_back(self) -> None:
+        try:
+            async with asyncio.timeout(LEAVE_LIMIT):
+                await self.lease.release()
+        except (TimeoutError, HaesError) as error:
+            _log.warning("the lease could not be given back and runs out by itself: %s", error)
+
+    async def _announce_leaving(self) -> None:
+        services = await asyncio.to_thread(self._live.services)
+        batch = await self._batch()
+        process = copy.deepcopy(self._process)
+        process.request_shutdown(batch, _Port(self, self.replica.state, services), node_goes=None)
+        await self.replica.append(batch, self.lease)
+        self._process = process
+
+    async def _finished(self) -> bool:
+        """Does a round of leaving; returns whether the core lets the agent go."""
+        services = await asyncio.to_thread(self._live.services)
+        batch = await self._batch()
+        process = copy.deepcopy(self._process)
+        port = _Port(self, self.replica.state, services)
+        goes_on = process.round(batch, port)
+        if not goes_on:
+            batch.emit("agent.exited", self.node)
+        await self._persist(lambda: self.replica.append(batch, self.lease))
+        self.work.settle()
+        self._process = process
+        return not goes_on

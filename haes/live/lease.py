@@ -1,0 +1,91 @@
+"""A lease as its holder sees it: taken, renewed, and over at a moment that the holder knows by its own clock.
+
+The term counts from before the request was sent, so that the holder stops before the log lets anybody else in. Knows
+nothing of what the lease is for.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+
+from events.errors import Fenced, LeaseHeld
+from events.log.port import EventLog, Token
+from haes.live.clock import boottime
+
+_log = logging.getLogger(__name__)
+
+# Renewals per term: two may be lost before the third comes too late.
+RENEWALS = 3
+
+
+class HeldLease:
+    """One lease of one process.
+
+    Attributes:
+        name: of the lease.
+        owner: who holds it, for people.
+        ttl: seconds of a term.
+        token: the right to append; None while the lease is not held.
+    """
+
+    def __init__(self, log: EventLog, name: str, owner: str, ttl: float) -> None:
+        self._log = log
+        self.name = name
+        self.owner = owner
+        self.ttl = ttl
+        self.token: Token | None = None
+        self._deadline = 0.0
+        self.on_renewed: Callable[[float], None] | None = None
+
+    @property
+    def deadline(self) -> float:
+        """When the term is over, by `boottime`; 0 while the lease is not held."""
+        return self._deadline
+
+    def valid(self) -> bool:
+        """Returns whether the lease is held right now."""
+        return self.token is not None and boottime() < self._deadline
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two renewals."""
+        return self.ttl / RENEWALS
+
+    async def acquire(self, *, seize: bool = False) -> bool:
+        """Takes the lease; returns False when somebody else holds it."""
+        sent = boottime()
+        try:
+            self.token = await self._log.acquire(self.name, self.owner, ttl=self.ttl, seize=seize)
+        except LeaseHeld:
+            return False
+        self._begin_term(sent)
+        return True
+
+    async def renew(self, note: Mapping[str, str] | None = None) -> bool:
+        """Starts a new term; returns False when the lease is lost."""
+        if self.token is None:
+            return False
+        sent = boottime()
+        try:
+            await self._log.renew(self.token, ttl=self.ttl, note=note)
+        except Fenced as error:
+            _log.warning("lease '%s' is lost: %s", self.name, error)
+            self.forget()
+            return False
+        self._begin_term(sent)
+        return True
+
+    async def release(self) -> None:
+        """Gives the lease back at once."""
+        token, self.token, self._deadline = self.token, None, 0.0
+        if token is not None:
+            await self._log.release(token)
+
+    def forget(self) -> None:
+        """Counts the lease as lost."""
+        self.token = None
+        self._deadline = 0.0
+
+    def _begin_term(self, sent: float) -> None:
+        self._deadline = sent + self.ttl
+        if self.on_renewed is not None:
+            self.on_renewed(self._deadline)

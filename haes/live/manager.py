@@ -1,0 +1,289 @@
+"""A manager in a process of its own: stands by, leads, resigns. Brings the core what it needs and appends its answers.
+
+The core decides in `haes/manager`; here are leases, waiting, the log's faults and nothing of HA.
+"""
+
+import asyncio
+import copy
+import logging
+from dataclasses import dataclass
+
+from events.envelope import Event
+from events.errors import HaesError
+from events.log.port import EventLog, LeaseInfo
+from haes import settings
+from haes.configuration.cluster import Intervals
+from haes.live import presence
+from haes.live.clock import boottime
+from haes.live.lease import HeldLease
+from haes.live.requests import forget_requests, pending_requests
+from haes.live.telemetry import LoadWindow
+from haes.live.worker import Worker
+from haes.manager.inputs import Claim, Loads, Request, RoundInputs
+from haes.manager.process import ManagerProcess
+from haes.state.batch import Batch
+from haes.state.cluster import ClusterState
+from haes.state.restore import save_state
+
+_log = logging.getLogger(__name__)
+
+LEADER_LEASE = "leader"
+# Seconds between two looks at the leader's lease and at requests: what a failover and a command wait at most.
+POLL_INTERVAL = 0.5
+# Event types after which a leader does not wait for its next round: reports, and agents that come or leave.
+URGENT = frozenset({"job.done", "agent.reported", "agent.connected", "command.received"})
+# Seconds for a manager to write that it leaves, and to give its leases back.
+LEAVE_LIMIT = 1.5
+# Lost events that are named when the log lost its tail; the others are counted.
+LOST_NAMED = 100
+
+
+@dataclass(slots=True)
+class _Port:
+    """See ManagerPort. The watchdog of a live manager is its lease: it cannot write a moment longer."""
+
+    claim: Claim
+    quorate: bool = True
+    consistent: bool = True
+    readable: bool = True
+    asked: bool = False
+    released: bool = False
+
+    def claim_lock(self) -> Claim:
+        self.asked = True
+        answer, self.claim = self.claim, Claim.KEPT if self.claim is Claim.NEW else self.claim
+        return answer
+
+    def release_lock(self) -> bool:
+        self.released = True
+        return True
+
+    def feed_watchdog(self) -> None:
+        """Nothing to do."""
+
+    def close_watchdog(self) -> None:
+        """Nothing to do."""
+
+
+def _copy(process: ManagerProcess) -> ManagerProcess:
+    """Returns a process that can go its own way; what its leader derived from the state is shared."""
+    twin = copy.copy(process)
+    twin.leader = copy.copy(process.leader)
+    return twin
+
+
+class ManagerWorker(Worker):
+    """One manager; its name is usually that of the node that it runs on."""
+
+    def __init__(self, log: EventLog, node: str, intervals: Intervals, owner: str) -> None:
+        super().__init__(log, node, "crm", HeldLease(log, f"manager/{node}", owner, intervals.leader_lease))
+        self._intervals = intervals
+        self._leader = HeldLease(log, LEADER_LEASE, owner, intervals.leader_lease)
+        self._process = ManagerProcess(node)
+        self._window = LoadWindow()
+        self._grace_until = boottime() + intervals.agent_lease
+        # Nodes whose leases the last round wanted, and those whose leases are held in order to fence them.
+        self._wanted: set[str] = set()
+        self._fencing: dict[str, HeldLease] = {}
+        self._round_due = 0.0
+        self._news = False
+        self._snapshot_n = 0
+        self._regression: tuple[int, int] | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this manager is the leader."""
+        return self._process.leader is not None
+
+    async def _begin(self) -> None:
+        process = ManagerProcess(self.node)
+        batch = await self._batch()
+        process.start(batch)
+        await self.replica.append(batch, self.lease)
+        self._process = process
+        self._snapshot_n = max(await self.log.snapshot_numbers(), default=0)
+
+    def _pause(self) -> float:
+        return min(POLL_INTERVAL, self._round_due - boottime())
+
+    def _is_urgent(self, event: Event) -> bool:
+        if not self.leads or event.type not in URGENT:
+            return False
+        self._news = True
+        return True
+
+    def _on_back(self, lasted: float) -> None:
+        if lasted > self._intervals.leader_lease:
+            _log.warning("agents have %.0f s to renew before any node counts as lost", self._intervals.agent_lease)
+        self._grace_until = boottime() + self._intervals.agent_lease
+
+    async def _renew(self) -> None:
+        await super()._renew()
+        if self._leader.token is not None:
+            await self._leader.renew()
+
+    async def _regressed(self, known_n: int) -> None:
+        """Leads no more for now; whoever leads next says what was lost, and agents get time to renew."""
+        found = self.replica.state.n
+        self._regression = (known_n, found)
+        self._grace_until = boottime() + self._intervals.agent_lease
+        self._leader.forget()
+        self.lease.forget()
+        await self.lease.acquire(seize=True)
+        await self._begin()
+
+    async def _step(self) -> None:
+        due = boottime() >= self._round_due
+        if not self.leads:
+            await self._stand_by(due=due)
+            return
+        requests = await pending_requests(self.log.side, self.replica.state)
+        if not (due or self._news or requests or self._fencing or not self._leader.valid()):
+            return
+        await self._round(Claim.KEPT if self._leader.valid() else Claim.REFUSED, requests, early=not due)
+
+    async def _stand_by(self, *, due: bool) -> None:
+        """Follows, and takes the leader's lease as soon as it is free and the core wants it."""
+        # A lease of one's own without leading is left over from a round that came to nothing.
+        free = self._leader.valid() or presence.is_over((await self.log.leases()).get(LEADER_LEASE))
+        if not (due or free):
+            return
+        batch = await self._batch()
+        trial, port = _copy(self._process), _Port(Claim.REFUSED)
+        trial.round(batch, port, self._no_inputs)
+        if free and port.asked and (self._leader.valid() or await self._leader.acquire()):
+            # What others wrote until the lease was granted must be known before anything is decided.
+            await self.replica.catch_up()
+            await self._round(Claim.NEW, await pending_requests(self.log.side, self.replica.state), early=False)
+            return
+        if self._leader.token is not None:
+            await self._leader.release()
+        self._round_due = boottime() + self._intervals.round
+        await self.replica.append(batch, self.lease)
+        self._process = trial
+
+    def _no_inputs(self) -> RoundInputs:
+        raise HaesError("a manager that stands by decides nothing")
+
+    async def _round(self, claim: Claim, requests: list[Request], *, early: bool) -> None:
+        """Does one round and appends what it decided."""
+        state = self.replica.state
+        leases = await self.log.leases()
+        if not early:
+            await self._window.read(self.log.side, float(settings.crs(state.settings, "ha-load-average-window")))
+        batch = await self._batch()
+        # A decision that comes to nothing must leave nothing behind in the process that made it.
+        process, port, wanted = _copy(self._process), _Port(claim), set[str]()
+        state = self.replica.state
+        loads = self._window.loads(state)
+        self._say_what_was_lost(batch)
+        process.round(batch, port, lambda: self._inputs(process, batch, leases, loads, requests, wanted, early=early))
+        lease = self._leader if self._leader.valid() else self.lease
+        await self.replica.append(batch, lease)
+        self._process, self._wanted, self._news, self._regression = process, wanted, False, None
+        if not early:
+            self._round_due = boottime() + self._intervals.round
+        if port.released or not self.leads:
+            await self._leader.release()
+        await forget_requests(self.log.side, requests)
+        await self._fence_wanted(leases)
+        await self._keep_snapshot()
+
+    def _say_what_was_lost(self, batch: Batch) -> None:
+        if self._regression is None or not self._leader.valid():
+            return
+        known, found = self._regression
+        lost = self.replica.lost
+        batch.emit(
+            "log.regressed",
+            "log",
+            about=f"{known - found} events lost",
+            known_n=known,
+            found_n=found,
+            generation=0 if self._leader.token is None else self._leader.token.generation,
+            lost=[[event.n, event.type, event.subject] for event in lost[:LOST_NAMED]],
+        )
+
+    def _inputs(
+        self,
+        process: ManagerProcess,
+        batch: Batch,
+        leases: dict[str, LeaseInfo],
+        loads: Loads,
+        requests: list[Request],
+        wanted: set[str],
+        *,
+        early: bool,
+    ) -> RoundInputs:
+        leader, state = process.leader, self.replica.state
+
+        def claim_agent(node: str) -> Claim:
+            granted = node in self._fencing or self._has_let_go(state, leases, node)
+            if not granted:
+                wanted.add(node)
+            return Claim.NEW if granted else Claim.REFUSED
+
+        return RoundInputs(
+            at=batch.at,
+            node=self.node,
+            online=presence.nodes_present(state, leases, grace=boottime() < self._grace_until),
+            quorate=True,
+            claim_agent=claim_agent,
+            loads=lambda: loads,
+            previous_round_at=None if leader is None else leader.previous_round_at,
+            streak=0 if leader is None else leader.streak,
+            requests=requests,
+            fence_delay=self._intervals.fence_delay,
+            early=early,
+            outside=True,
+        )
+
+    @staticmethod
+    def _has_let_go(state: ClusterState, leases: dict[str, LeaseInfo], node: str) -> bool:
+        """Returns whether an agent is there that runs nothing: it began anew and has not taken its lock."""
+        lease, agent = leases.get(presence.agent_lease(node)), state.agents.get(node)
+        there = lease is not None and not presence.is_over(lease) and presence.held_by_agent(lease, node)
+        return there and agent is not None and agent.state == "wait_for_agent_lock" and agent.mode != "restart"
+
+    async def _fence_wanted(self, leases: dict[str, LeaseInfo]) -> None:
+        """Takes the leases of nodes that are to be fenced, where they are provably over."""
+        for node, held in list(self._fencing.items()):
+            if node not in self._wanted:
+                await held.release()
+                del self._fencing[node]
+        for node in self._wanted - self._fencing.keys():
+            if not presence.is_over(leases.get(presence.agent_lease(node))):
+                continue
+            kept = presence.kept_resources(self.replica.state, node)
+            if kept and node not in self.replica.state.fence_confirmed:
+                _log.warning("node %s may still run %s; waiting for 'haes fence confirm %s'", node, kept[0], node)
+                continue
+            lease = HeldLease(self.log, presence.agent_lease(node), self._by, self._intervals.leader_lease)
+            if await lease.acquire():
+                self._fencing[node] = lease
+                self._wake.set()
+
+    async def _keep_snapshot(self) -> None:
+        if self.replica.state.n - self._snapshot_n >= self._intervals.snapshot_events:
+            self._snapshot_n = self.replica.state.n
+            await save_state(self.log, self.replica.state)
+
+    async def _leave(self) -> None:
+        """Resigns: says so, and gives its leases back, so that a standby need not wait for a term to end."""
+        try:
+            async with asyncio.timeout(LEAVE_LIMIT):
+                await self._persist(self._resign)
+                for lease in (*self._fencing.values(), self._leader, self.lease):
+                    await lease.release()
+        except (TimeoutError, HaesError) as error:
+            _log.warning("left without a word, the lease runs out by itself: %s", error or "no answer in time")
+
+    async def _resign(self) -> None:
+        batch = await self._batch()
+        process = _copy(self._process)
+        process.request_shutdown(batch)
+        lease = self._leader if self._leader.valid() else self.lease
+        process.round(batch, _Port(Claim.KEPT if self._leader.valid() else Claim.REFUSED), self._no_inputs)
+        batch.emit("manager.exited", self.node)
+        await self.replica.append(batch, lease)
+        self._process = process

@@ -1,0 +1,45 @@
+"""What an agent's shell asks of its node: the services there, the keeper that outlives the agent, and measurements.
+
+Knows no kind of node. Every method may block for a while and is called in a thread; none is called after `close`.
+"""
+
+from collections.abc import Collection
+from typing import Protocol
+
+from events.log.port import Token
+from haes.drivers.port import Driver
+from haes.live.telemetry import Sample
+
+
+class LiveNode(Protocol):
+    """One node.
+
+    Attributes:
+        driver: how services are started, stopped and moved.
+    """
+
+    driver: Driver
+
+    def use(self, token: Token) -> None:
+        """Acts under this token from now on; the node refuses older ones."""
+
+    def feed(self, deadline: float) -> None:
+        """Lets the services run until a moment by `CLOCK_BOOTTIME`; after it the keeper kills them by itself."""
+
+    def disarm(self) -> None:
+        """Lets the services run without a deadline: nothing is expected of them, or a successor takes them over."""
+
+    def fired(self) -> tuple[str, ...] | None:
+        """Returns what the keeper killed because it was not fed since this was last asked; None if it did not fire."""
+
+    def kill(self, resources: Collection[str]) -> None:
+        """Kills services at once, with all their processes."""
+
+    def services(self) -> dict[str, bool]:
+        """Returns service -> whether it is well, for all that have processes on the node."""
+
+    def measure(self) -> Sample:
+        """Returns what the node and its services use right now."""
+
+    def close(self) -> None:
+        """Lets the node go; its services and its keeper stay."""

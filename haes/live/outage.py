@@ -1,0 +1,38 @@
+"""Times in which the log cannot be reached: said once when they begin, once when they end; decides nothing."""
+
+import logging
+
+from haes.live.clock import boottime
+
+_log = logging.getLogger(__name__)
+
+# Seconds between two tries while the log is away: short against every lease, long against a refused connection.
+RETRY_INTERVAL = 0.25
+
+
+class Outage:
+    """Whether the log is away right now, and since when.
+
+    Attributes:
+        since: when it was first missed, by `boottime`; None while it is there.
+        last_ended: when the last outage ended, None if there was none.
+    """
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+        self.last_ended: float | None = None
+
+    def begin(self, error: Exception) -> None:
+        """Notes that the log could not be reached; only the first time is said."""
+        if self.since is None:
+            self.since = boottime()
+            _log.warning("the log is away, waiting for it: %s", error)
+
+    def end(self) -> float | None:
+        """Notes that the log answered; returns how many seconds it was away, None if it was not."""
+        if self.since is None:
+            return None
+        now = boottime()
+        lasted, self.since, self.last_ended = now - self.since, None, now
+        _log.warning("the log is back after %.1f s", lasted)
+        return lasted

@@ -1,0 +1,139 @@
+"""A process's own copy of the cluster's state: follows the log, appends decisions, folds back what was appended.
+
+Knows nothing of what is decided. The state is always exactly the fold of the log up to its number.
+"""
+
+import asyncio
+import secrets
+from collections import deque
+from collections.abc import Callable
+
+from events.envelope import Event
+from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
+from events.log.port import Checkpoint, EventLog
+from haes.live.lease import HeldLease
+from haes.live.outage import RETRY_INTERVAL, Outage
+from haes.state.batch import Batch
+from haes.state.cluster import ClusterState
+from haes.state.fold import apply_event
+from haes.state.restore import restore_state
+
+# Events kept so that a lost tail can be told: more than any server loses that writes its file every second.
+RECENT = 2000
+
+
+class Replica:
+    """The state as one process knows it.
+
+    Attributes:
+        log: the log.
+        state: the fold.
+        outage: whether the log is away.
+        recent: the last events that were applied.
+        lost: events that were applied and are not in the log any more, since its tail was lost.
+    """
+
+    def __init__(self, log: EventLog, on_event: Callable[[Event], None] | None = None) -> None:
+        self.log = log
+        self.state = ClusterState()
+        self.outage = Outage()
+        self.recent: deque[Event] = deque(maxlen=RECENT)
+        self.lost: list[Event] = []
+        self._on_event = on_event
+        self._checkpoint: Checkpoint | None = None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The position up to which the log was read."""
+        if self._checkpoint is None:
+            raise LogUnavailable("the log was not read yet")
+        return self._checkpoint
+
+    async def open(self) -> None:
+        """Reads the log up to its end."""
+        self.state = await restore_state(self.log)
+        await self._find_position()
+
+    async def catch_up(self) -> None:
+        """Reads what is new, up to the end of the log.
+
+        Raises:
+            LogFault: the log cannot be read on.
+        """
+        while await self.follow(0.0):
+            pass
+
+    async def follow(self, seconds: float) -> int:
+        """Waits for news for some seconds, applies them and returns how many there were.
+
+        Two may follow at once: whoever is first applies an event, without waiting in between.
+
+        Raises:
+            LogFault: as by `catch_up`.
+        """
+        events = await self.log.wait(self.checkpoint, seconds)
+        for event in events:
+            if event.n == self.state.n + 1:
+                self._apply(event)
+        return len(events)
+
+    async def rebuild(self) -> None:
+        """Folds the log anew, after its tail was lost, and keeps what is not in it any more."""
+        known = list(self.recent)
+        self.state = await restore_state(self.log)
+        await self._find_position()
+        there = {event.id for event in await self._read_recent(known)}
+        self.lost = [event for event in known if event.id not in there]
+        self.recent.clear()
+
+    async def append(self, batch: Batch, lease: HeldLease) -> None:
+        """Appends a batch under a lease and applies it; repeats it while its outcome is unknown.
+
+        Raises:
+            StaleDecision: the state moved on meanwhile; it is up to date now, decide again.
+            Fenced: the lease is over, or somebody else's. Whether the batch was written shows when the log is read.
+        """
+        if not batch.events:
+            return
+        command = secrets.token_hex(8)
+        expected = batch.expected_versions(self.state)
+        while True:
+            if lease.token is None or not lease.valid():
+                raise Fenced(f"lease '{lease.name}' is over; nothing is written any more")
+            try:
+                await self.log.append(batch.events, token=lease.token, expect=expected, command=command)
+            except LogUnavailable as error:
+                self.outage.begin(error)
+                await asyncio.sleep(RETRY_INTERVAL)
+            except StaleDecision:
+                await self.catch_up()
+                raise
+            else:
+                break
+        await self.catch_up()
+
+    def _apply(self, event: Event) -> None:
+        apply_event(self.state, event)
+        self._checkpoint = self.checkpoint.after(event)
+        self.recent.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+    async def _find_position(self) -> None:
+        start = await self.log.attach(None) if not self.state.n else None
+        if start is not None:
+            self._checkpoint = start
+            return
+        head = await self.log.head()
+        [last] = await self.log.read(self.state.n - 1, count=1)
+        self._checkpoint = Checkpoint(head.log_id, last.id, last.n)
+
+    async def _read_recent(self, known: list[Event]) -> list[Event]:
+        if not known:
+            return []
+        found: list[Event] = []
+        try:
+            found.extend([event async for event in self.log.read_all(known[0].n - 1)])
+        except LogFault:
+            return found
+        return found

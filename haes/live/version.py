@@ -1,0 +1,5 @@
+"""Which program this is, as it tells the others."""
+
+from importlib.metadata import version
+
+PROGRAM_VERSION = version("haes")

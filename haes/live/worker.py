@@ -1,0 +1,214 @@
+"""What a manager and an agent have in common: a lease, a copy of the state, waiting, and outlasting the log's faults.
+
+Knows nothing of what either of them decides.
+"""
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any
+
+from events.envelope import Event
+from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
+from events.log.port import EventLog
+from haes.live.lease import HeldLease
+from haes.live.outage import RETRY_INTERVAL
+from haes.live.replica import Replica
+from haes.state.batch import Batch
+
+_log = logging.getLogger(__name__)
+
+# Seconds that a follower waits for news in one go; no limit to anything, the next wait begins at once.
+FOLLOW_INTERVAL = 1.0
+# Seconds that news are collected before somebody acts on them, so that a burst of reports costs one round.
+SETTLE_INTERVAL = 0.05
+# Seconds between two tries to take a lease that somebody else holds.
+LEASE_INTERVAL = 0.5
+
+
+class Worker(ABC):
+    """A process of the cluster.
+
+    Attributes:
+        node: the node.
+        replica: the state as this process knows it.
+        lease: its own lease; it writes under it.
+    """
+
+    def __init__(self, log: EventLog, node: str, part: str, lease: HeldLease) -> None:
+        self.node = node
+        self.log = log
+        self.lease = lease
+        self.replica = Replica(log, self._see)
+        self._by = f"{node}/{part}"
+        self._wake = asyncio.Event()
+        self._fault: LogFault | None = None
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Works until it is told to stop, then leaves in good order."""
+        await self._persist(self.replica.open)
+        await self._take_lease(stop)
+        if stop.is_set():
+            return
+        # What came before the lease was granted must be known before anything is done.
+        await self._persist(self.replica.catch_up)
+        await self._persist(self._begin)
+        stopper = asyncio.create_task(self._wake_on(stop), name=f"{self._by} stop")
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._renew_for_ever(), name=f"{self._by} leases"),
+                group.create_task(self._follow_for_ever(), name=f"{self._by} follow"),
+                *(group.create_task(task, name=f"{self._by} {name}") for name, task in self._tasks()),
+                stopper,
+            ]
+            try:
+                while not stop.is_set():
+                    await self._wait()
+                    await self._persist(self._step)
+                await self._leave()
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    def _tasks(self) -> "list[tuple[str, Coroutine[Any, Any, None]]]":
+        """Returns further tasks that run beside the work."""
+        return []
+
+    @abstractmethod
+    async def _begin(self) -> None:
+        """Records that the process is there."""
+
+    @abstractmethod
+    async def _step(self) -> None:
+        """Does what is due."""
+
+    @abstractmethod
+    async def _leave(self) -> None:
+        """Leaves in good order, within bounds."""
+
+    @abstractmethod
+    def _pause(self) -> float:
+        """Returns the seconds until something is due without any news."""
+
+    @abstractmethod
+    def _is_urgent(self, event: Event) -> bool:
+        """Returns whether an event is a reason not to wait."""
+
+    async def _renew(self) -> None:
+        """Renews the leases."""
+        if not await self.lease.renew() and self.lease.token is None:
+            await self._lost_lease()
+
+    async def _lost_lease(self) -> None:
+        """Tries to get the lease back."""
+        if await self.lease.acquire():
+            self._wake.set()
+
+    @abstractmethod
+    def _on_back(self, lasted: float) -> None:
+        """The log is back after an outage of so many seconds."""
+
+    def _see(self, event: Event) -> None:
+        if event.by != self._by and self._is_urgent(event):
+            self._wake.set()
+
+    async def _batch(self) -> Batch:
+        """Begins a batch at the present time, on what is known."""
+        now = await self.log.now()
+        return Batch(self.replica.state.working_copy(), self._by, now)
+
+    async def _wait(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), max(0.0, self._pause()))
+            await asyncio.sleep(SETTLE_INTERVAL)
+        self._wake.clear()
+
+    async def _wake_on(self, stop: asyncio.Event) -> None:
+        await stop.wait()
+        self._wake.set()
+
+    async def _take_lease(self, stop: asyncio.Event) -> None:
+        """Takes the lease; one that a predecessor of this very place left behind is taken over at once."""
+        said = False
+        while not stop.is_set():
+            try:
+                known = (await self.log.leases()).get(self.lease.name)
+                if await self.lease.acquire(seize=known is not None and known.owner == self.lease.owner):
+                    return
+                if not said:
+                    _log.warning("lease '%s' is held by %s, waiting", self.lease.name, known.owner if known else "?")
+                    said = True
+            except LogUnavailable as error:
+                self.replica.outage.begin(error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), LEASE_INTERVAL)
+
+    async def _renew_for_ever(self) -> None:
+        while True:
+            pause = self.lease.interval
+            try:
+                await self._renew()
+            except LogUnavailable as error:
+                self.replica.outage.begin(error)
+                pause = RETRY_INTERVAL
+            if not self.lease.valid():
+                # Whoever waits for the lease to be there or to be over is told.
+                self._wake.set()
+                pause = min(pause, LEASE_INTERVAL)
+            await asyncio.sleep(pause)
+
+    async def _follow_for_ever(self) -> None:
+        while True:
+            try:
+                await self.replica.follow(FOLLOW_INTERVAL)
+            except LogUnavailable as error:
+                self.replica.outage.begin(error)
+                await asyncio.sleep(RETRY_INTERVAL)
+            except LogFault as fault:
+                self._fault = fault
+                self._wake.set()
+                await asyncio.sleep(RETRY_INTERVAL)
+            else:
+                self._back()
+
+    def _back(self) -> None:
+        lasted = self.replica.outage.end()
+        if lasted is not None:
+            self._on_back(lasted)
+            self._wake.set()
+
+    async def _persist(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Does something as often as it takes to get past outages, conflicts and faults of the log."""
+        while True:
+            try:
+                if self._fault is not None:
+                    await self._face(self._fault)
+                await act()
+            except LogUnavailable as error:
+                self.replica.outage.begin(error)
+                await asyncio.sleep(RETRY_INTERVAL)
+            except StaleDecision:
+                await asyncio.sleep(0)
+            except Fenced as error:
+                _log.warning("%s", error)
+                return
+            except LogFault as fault:
+                self._fault = fault
+                await asyncio.sleep(RETRY_INTERVAL)
+            else:
+                self._back()
+                return
+
+    async def _face(self, fault: LogFault) -> None:
+        """Meets a log that is not the one it was: reads it anew, then says what is missing."""
+        _log.error("the log is not what it was: %s", fault)
+        known = self.replica.state.n
+        await self.replica.rebuild()
+        self._fault = None
+        await self._regressed(known)
+
+    @abstractmethod
+    async def _regressed(self, known_n: int) -> None:
+        """The log lost its tail, or is another one; the state is folded anew."""
