@@ -1,8 +1,9 @@
 """How tables and journal lines look in a terminal: colour where there is one, plain text where there is none."""
 
+from collections.abc import Iterator
 from typing import NoReturn
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -35,16 +36,22 @@ def make_console() -> Console:
 
 def show_tables(console: Console, tables: list[Table]) -> None:
     """Prints tables, or for an empty one what it says."""
+    for shown in render_tables(tables):
+        console.print(shown, soft_wrap=True, crop=False)
+
+
+def render_tables(tables: list[Table]) -> Iterator[RenderableType]:
+    """Returns tables as they look, or for an empty one what it says."""
     for table in tables:
         if not table.rows:
-            console.print(Text(f"{table.title}: {table.empty}", style="bold"))
+            yield Text(f"{table.title}: {table.empty}", style="bold")
             continue
         shown = RichTable(title=table.title, title_justify="left", title_style="bold", pad_edge=False, box=None)
         for column in table.columns:
             shown.add_column(column, style=None, header_style="dim", no_wrap=True)
         for row in table.rows:
             shown.add_row(*(Text(cell) for cell in row))
-        console.print(shown, soft_wrap=True, crop=False)
+        yield shown
 
 
 def show_line(console: Console, line: Line) -> None:

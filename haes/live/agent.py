@@ -89,6 +89,11 @@ class AgentWorker(Worker):
         self._reset: str | None = None
         self._last_round = boottime()
 
+    def use(self, intervals: Intervals) -> None:
+        """See Worker."""
+        self._intervals = intervals
+        self.lease.ttl = intervals.agent_lease
+
     def may_hold(self) -> bool:
         """Returns whether the lease lets the agent run services right now."""
         return self.lease.valid() and self._reset is None

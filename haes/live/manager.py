@@ -95,6 +95,11 @@ class ManagerWorker(Worker):
         """Whether this manager is the leader."""
         return self._process.leader is not None
 
+    def use(self, intervals: Intervals) -> None:
+        """See Worker."""
+        self._intervals = intervals
+        self.lease.ttl = self._leader.ttl = intervals.leader_lease
+
     async def _begin(self) -> None:
         process = ManagerProcess(self.node)
         batch = await self._batch()

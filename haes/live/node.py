@@ -12,13 +12,11 @@ from haes.live.telemetry import Sample
 
 
 class LiveNode(Protocol):
-    """One node.
+    """One node."""
 
-    Attributes:
-        driver: how services are started, stopped and moved.
-    """
-
-    driver: Driver
+    @property
+    def driver(self) -> Driver:
+        """How services are started, stopped and moved."""
 
     def use(self, token: Token) -> None:
         """Acts under this token from now on; the node refuses older ones."""

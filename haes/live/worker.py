@@ -13,6 +13,7 @@ from typing import Any
 from events.envelope import Event
 from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
 from events.log.port import EventLog
+from haes.configuration.cluster import Intervals
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL
 from haes.live.replica import Replica
@@ -71,6 +72,10 @@ class Worker(ABC):
             finally:
                 for task in tasks:
                     task.cancel()
+
+    @abstractmethod
+    def use(self, intervals: Intervals) -> None:
+        """Works at another pace from now on."""
 
     def _tasks(self) -> "list[tuple[str, Coroutine[Any, Any, None]]]":
         """Returns further tasks that run beside the work."""

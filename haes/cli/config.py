@@ -1,0 +1,30 @@
+"""`haes config check`: whether a cluster's file is as it must be."""
+
+import argparse
+from pathlib import Path
+
+from haes.cli.show import make_console
+from haes.configuration.file import read_cluster
+from haes.settings import warnings_for
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("config", help="check a cluster's file")
+    parser.add_argument("action", choices=("check",))
+    parser.add_argument("file", metavar="FILE", type=Path, help="the cluster's file (cluster.toml)")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    configuration = read_cluster(options.file)
+    console = make_console()
+    for warning in warnings_for(configuration.settings):
+        console.print(f"warning: {warning}", markup=False)
+    console.print(
+        f"{options.file}: cluster '{configuration.name}', {len(configuration.nodes)} nodes, "
+        f"{len(configuration.resources)} resources",
+        markup=False,
+    )
+    return 0

@@ -1,0 +1,103 @@
+"""`haes events`: the stream itself, event by event, as it was or as it comes."""
+
+import argparse
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from fnmatch import fnmatchcase
+
+from rich.console import Console
+from rich.text import Text
+
+from events.envelope import Event
+from events.errors import LogUnavailable
+from events.log.port import Checkpoint, EventLog
+from events.url import connect
+from haes.cli.options import add_log_options, require_log
+from haes.cli.show import LEVEL_STYLES, make_console
+from haes.cli.status import time_of
+from haes.journal import journal_lines
+from haes.live.outage import RETRY_INTERVAL
+from replay.points import find_point
+
+# Seconds that a follower waits in one go; no limit to anything.
+FOLLOW_INTERVAL = 2.0
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("events", help="show the events of the stream")
+    parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
+    parser.add_argument("--subject", metavar="NAME", help="only events about it; * stands for anything")
+    parser.add_argument("--type", metavar="TYPE", help="only events of this type; * stands for anything")
+    parser.add_argument("--since", metavar="POINT", help="only events after it: a number, a stream id, a time, or -5m")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    add_log_options(parser, default=None)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    require_log(options)
+    asyncio.run(_run(options))
+    return 0
+
+
+async def _run(options: argparse.Namespace) -> None:
+    console = make_console()
+    async with connect(options.log, options.cluster) as log:
+        after = 0 if options.since is None else (await find_point(log, options.since)).n
+        async for event in _events(log, after, follow=options.follow):
+            if fnmatchcase(event.subject, options.subject or "*") and fnmatchcase(event.type, options.type or "*"):
+                _show(console, event, as_json=options.json)
+
+
+async def _events(log: EventLog, after: int, *, follow: bool) -> AsyncIterator[Event]:
+    last: Event | None = None
+    async for event in log.read_all(after):
+        last = event
+        yield event
+    if not follow:
+        return
+    position = await log.attach(None)
+    if last is None and after:
+        [last] = await log.read(after - 1, count=1)
+    if last is not None:
+        position = Checkpoint(position.log_id, last.id, last.n)
+    while True:
+        try:
+            news = await log.wait(position, FOLLOW_INTERVAL)
+        except LogUnavailable:
+            await asyncio.sleep(RETRY_INTERVAL)
+            continue
+        for event in news:
+            position = position.after(event)
+            yield event
+
+
+def _show(console: Console, event: Event, *, as_json: bool) -> None:
+    if as_json:
+        console.print(json.dumps(event_data(event)), markup=False)
+        return
+    line = f"{event.n:>7}  {time_of(event.at)}  {event.type:<28} {event.subject:<16} {event.by:<16} {event.about}"
+    style = next((LEVEL_STYLES.get(item.level.strip(), "") for item in journal_lines(event)), "dim")
+    console.print(Text(line.rstrip(), style=style))
+
+
+def event_data(event: Event) -> dict[str, object]:
+    """Returns everything that an event says, as JSON-like data."""
+    return {
+        "n": event.n,
+        "id": event.id,
+        "type": event.type,
+        "subject": event.subject,
+        "by": event.by,
+        "at": event.at,
+        "epoch": event.epoch,
+        "about": event.about,
+        "late": event.late,
+        "cause": event.cause,
+        "correlation": event.correlation,
+        "version": event.version,
+        "payload": dict(event.payload),
+    }

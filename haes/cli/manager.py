@@ -1,0 +1,41 @@
+"""`haes manager`: a process that leads the cluster, or stands by to do so."""
+
+import argparse
+import asyncio
+
+from events.url import open_log
+from haes.cli.worker_options import add_worker_options, wanted
+from haes.live.manager import ManagerWorker
+from haes.live.process import Place, begin_patiently, configure_logs, notify, owner_name, run_until_signal
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("manager", help="run a manager: it leads the cluster, or stands by")
+    add_worker_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    want = wanted(options)
+    configure_logs(options.log_format, verbose=options.verbose)
+    place = Place(want.directory / options.node, "manager")
+    log = open_log(want.log, want.cluster)
+    worker = ManagerWorker(
+        log, options.node, want.configuration.intervals, owner_name(options.node, "crm", want.directory)
+    )
+
+    async def work(stop: asyncio.Event) -> None:
+        try:
+            if await begin_patiently(log, want.configuration, f"{options.node}/crm", stop):
+                notify("READY=1")
+                await worker.run(stop)
+        finally:
+            await log.close()
+
+    try:
+        run_until_signal(work, lambda: worker.use(wanted(options).configuration.intervals))
+    finally:
+        place.close()
+    return 0

@@ -1,0 +1,141 @@
+"""`haes up`: a whole cluster in one terminal, on a private Redis if no other log is named."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from events.embedded import EmbeddedLog
+from events.errors import HaesError, LogUnavailable
+from events.log.port import EventLog
+from events.url import open_log
+from haes.cli.show import LEVEL_STYLES, make_console
+from haes.cli.status import picture, time_of
+from haes.cli.worker_options import Wanted, add_place_options, wanted
+from haes.journal import journal_lines
+from haes.live.outage import RETRY_INTERVAL
+from haes.live.process import configure_logs
+from haes.live.seed import seed
+from haes.live.status import read_status
+from haes.live.up import Cluster, members_of
+
+_log = logging.getLogger(__name__)
+
+# Managers that run unless the user says otherwise: a leader and two that stand by.
+MANAGERS = 3
+FOLLOW_INTERVAL = 1.0
+HELP = "type: status, pull NODE (as if its power failed), plug NODE, quit"
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("up", help="run a whole cluster in this terminal")
+    parser.add_argument("config", metavar="FILE", type=Path, help="the cluster's file (cluster.toml)")
+    parser.add_argument("--managers", type=int, default=MANAGERS, metavar="NUMBER", help="how many managers run")
+    add_place_options(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    configure_logs(options.log_format, verbose=options.verbose)
+    directory = options.directory or Path(wanted(options, "embedded:").configuration.directory)
+    want = wanted(options, f"embedded:{directory / 'log'}")
+    asyncio.run(_up(want, options.config, options.managers))
+    return 0
+
+
+async def _up(want: Wanted, config: Path, managers: int) -> None:
+    console = make_console()
+    log = open_log(want.log, want.cluster)
+    await log.open()
+    url = log.server.url if isinstance(log, EmbeddedLog) else want.log
+    try:
+        await seed(log, want.configuration, "up")
+        options = ["--log", url, "--cluster", want.cluster, "--directory", str(want.directory)]
+        cluster = Cluster(config, options, want.directory, members_of(want.configuration.nodes, managers))
+        console.print(Text(f"cluster '{want.cluster}' on {url}; {HELP}", style="bold"))
+        # In another terminal, this is what finds the cluster.
+        console.print(f"export HAES_LOG={url} HAES_CLUSTER={want.cluster}", markup=False)
+        cluster.start()
+        try:
+            await _serve(console, log, cluster)
+        finally:
+            console.print("stopping everything", markup=False)
+            await cluster.stop()
+    finally:
+        await log.close()
+
+
+async def _serve(console: Console, log: EventLog, cluster: Cluster) -> None:
+    """Shows the journal and does what is typed, until it is told to end."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    tasks = [
+        asyncio.create_task(_show_journal(console, log), name="journal"),
+        asyncio.create_task(_read_commands(console, log, cluster, stop), name="commands"),
+        asyncio.create_task(stop.wait(), name="stop"),
+    ]
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in tasks:
+        task.cancel()
+    for result in await asyncio.gather(*tasks, return_exceptions=True):
+        if isinstance(result, Exception):
+            raise result
+
+
+async def _show_journal(console: Console, log: EventLog) -> None:
+    head = await log.head()
+    position = await log.attach(None)
+    while True:
+        try:
+            news = await log.wait(position, FOLLOW_INTERVAL)
+        except LogUnavailable as error:
+            _log.warning("%s", error)
+            await asyncio.sleep(RETRY_INTERVAL)
+            continue
+        for event in news:
+            position = position.after(event)
+            if event.n > head.n:
+                for line in journal_lines(event):
+                    style = LEVEL_STYLES.get(line.level.strip(), "")
+                    console.print(Text(f"{time_of(line.at)} {line.level:<7} {line.by:>12}: {line.text}", style=style))
+
+
+async def _read_commands(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.Event) -> None:
+    """Does what is typed; without a terminal or a pipe it waits for the end."""
+    reader = asyncio.StreamReader()
+    with suppress(OSError, ValueError):
+        protocol = asyncio.StreamReaderProtocol(reader)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(os.dup(sys.stdin.fileno())))
+        while line := await reader.readline():
+            await _do(console, log, cluster, stop, line.decode(errors="replace").split())
+    await stop.wait()
+
+
+async def _do(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.Event, words: list[str]) -> None:
+    match words:
+        case []:
+            return
+        case ["quit" | "exit"]:
+            stop.set()
+        case ["pull", node] if node in cluster.nodes:
+            console.print(f"pulled the plug of {node}", markup=False)
+            await cluster.pull(node)
+        case ["plug", node] if node in cluster.nodes:
+            cluster.plug(node)
+        case ["status"]:
+            try:
+                console.print(picture(*await read_status(log), colour=console.is_terminal))
+            except HaesError as error:
+                console.print(str(error), markup=False)
+        case _:
+            console.print(f"{HELP}; nodes: {', '.join(cluster.nodes)}", markup=False)

@@ -1,0 +1,101 @@
+"""How a running cluster is right now: what the stream leads to, who holds which lease, what waits; as plain data.
+
+Reads only. What the stream alone says comes from `haes replay`; here is what only a live cluster has.
+"""
+
+from typing import Any
+
+from events.log.port import EventLog, LeaseInfo
+from haes.live.manager import LEADER_LEASE
+from haes.live.presence import agent_lease, held_by_agent
+from haes.live.requests import pending_requests
+from haes.live.telemetry import LoadWindow
+from haes.state.cluster import ClusterState
+from haes.state.restore import restore_state
+
+# Seconds over which loads are averaged for the eye.
+WINDOW = 60.0
+
+
+async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
+    """Returns the state, and beside it what only leases, requests and samples tell."""
+    state = await restore_state(log)
+    head, leases, now = await log.head(), await log.leases(), await log.now()
+    window = LoadWindow()
+    await window.read(log.side, WINDOW)
+    loads = window.loads(state)
+    live = {
+        "now": now,
+        "log": {
+            "id": head.log_id,
+            "generation": head.generation,
+            "n": head.n,
+            "last_event_at": state.at,
+            "snapshots": await log.snapshot_numbers(),
+        },
+        "leader": _holder(leases.get(LEADER_LEASE)),
+        "agents": {node: _agent(leases.get(agent_lease(node)), node) for node in sorted(state.members)},
+        "loads": {
+            node: {
+                "cpu": stats.cpu,
+                "maxcpu": stats.maxcpu,
+                "mem": stats.mem,
+                "maxmem": stats.maxmem,
+                "load": stats.load(),
+            }
+            for node, stats in sorted(loads.node_loads.items())
+        },
+        "sample": loads.sample,
+        "requests": [
+            {"user": request.user, "verb": request.verb, "arguments": list(request.arguments)}
+            for request in await pending_requests(log.side, state)
+        ],
+        "trouble": trouble(state, leases),
+    }
+    return state, live
+
+
+def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
+    """Returns what somebody should look at, worst first; empty when all is well."""
+    found = []
+    leader = leases.get(LEADER_LEASE)
+    if leader is None or _over(leader):
+        found.append("no manager leads: nothing is decided until one is started")
+    found += [
+        f"node {node} is {node_state}"
+        for node, node_state in sorted(state.nodes.items())
+        if node_state in {"unknown", "fence", "gone"}
+    ]
+    found += [
+        f"{resource} is in error: fix it, then set its state to disabled and back"
+        for resource, record in sorted(state.resources.items())
+        if record.state == "error"
+    ]
+    found += [
+        f"{resource} waits for a node that can take it"
+        for resource, record in sorted(state.resources.items())
+        if record.state == "recovery"
+    ]
+    found += [
+        f"{subject} is parked since event {parked.n}: {parked.reason}"
+        for subject, parked in sorted(state.parked.items())
+    ]
+    if state.disarm is not None:
+        found.append(f"HA is {state.disarm.state} ({state.disarm.mode})")
+    return found
+
+
+def _over(lease: LeaseInfo) -> bool:
+    return lease.expires_in is not None and lease.expires_in <= 0
+
+
+def _holder(lease: LeaseInfo | None) -> dict[str, Any] | None:
+    if lease is None:
+        return None
+    return {"owner": lease.owner, "epoch": lease.epoch, "expires_in": lease.expires_in}
+
+
+def _agent(lease: LeaseInfo | None, node: str) -> dict[str, Any] | None:
+    if lease is None or not held_by_agent(lease, node):
+        return None
+    return _holder(lease)
