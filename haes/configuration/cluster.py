@@ -48,10 +48,17 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class NodeValues:
-    """What a node offers, where it is not to be measured: `cpus`, and `memory` in bytes; None to measure it."""
+    """What a node offers, where it is not to be measured, and what fences it.
+
+    Attributes:
+        cpus: cores, None to measure them.
+        memory: bytes, None to measure them.
+        hardware_watchdog: device that resets the machine when the node's keeper stops, None for none.
+    """
 
     cpus: float | None = None
     memory: int | None = None
+    hardware_watchdog: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +167,14 @@ def _nodes(table: Mapping[str, Any]) -> dict[str, NodeValues]:
             raise Misplaced(path, f"'{node}' is no name of a node; allowed are letters, digits and '-'")
         if not isinstance(given, Mapping):
             raise Misplaced(path, f"'{node}' must be a table")
-        _known_keys(path, given, {"cpus", "memory"})
-        cpus, memory = given.get("cpus"), given.get("memory")
+        _known_keys(path, given, {item.name for item in fields(NodeValues)})
+        cpus, memory, device = given.get("cpus"), given.get("memory"), given.get("hardware_watchdog")
         nodes[node] = NodeValues(
             None if cpus is None else _at((*path, "cpus"), values.number, node, "cpus", cpus),
             None if memory is None else _at((*path, "memory"), values.size, node, "memory", memory),
+            None
+            if device is None
+            else _at((*path, "hardware_watchdog"), values.text, node, "hardware_watchdog", device),
         )
     return nodes
 

@@ -146,7 +146,7 @@ class AgentWorker(Worker):
         return strays
 
     def _tasks(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
-        return [("telemetry", self._measure_for_ever())]
+        return [("telemetry", self._measure_for_ever()), ("checks", self._check_for_ever())]
 
     def _pause(self) -> float:
         return self._round_due - boottime()
@@ -239,11 +239,20 @@ class AgentWorker(Worker):
 
     async def _measure_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(self._intervals.sample)
             try:
                 await publish(self.log.side, await asyncio.to_thread(self._live.measure))
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
+            await asyncio.sleep(self._intervals.sample)
+
+    async def _check_for_ever(self) -> None:
+        while True:
+            await asyncio.sleep(self._intervals.agent_round)
+            if self.holds:
+                try:
+                    await asyncio.to_thread(self._live.check)
+                except HaesError as error:
+                    _log.warning("%s", error)
 
     async def _leave(self) -> None:
         """Leaves on purpose: services are frozen and go on running for the successor, the lease is given back."""

@@ -36,6 +36,9 @@ class LiveNode(Protocol):
     def services(self) -> dict[str, bool]:
         """Returns service -> whether it is well, for all that have processes on the node."""
 
+    def check(self) -> None:
+        """Asks services that have a check command whether they are well, and kills those that say no twice."""
+
     def measure(self) -> Sample:
         """Returns what the node and its services use right now."""
 

@@ -84,6 +84,9 @@ class PretendNode:
         with self._lock:
             return dict.fromkeys(self._read()["services"], True)
 
+    def check(self) -> None:
+        """See LiveNode."""
+
     def measure(self) -> Sample:
         """See LiveNode."""
         share = (self._cpus / 16, self._memory // 16)

@@ -12,6 +12,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from haes.drivers.process.keeper import clean
+from haes.live.build import PRETENDED
+
 _log = logging.getLogger(__name__)
 
 # Seconds before a process that ended is started again: long enough not to spin, short against every lease.
@@ -136,4 +139,5 @@ def members_of(nodes: Mapping[str, object], managers: int) -> list[Member]:
 
 async def kill_keeper(directory: Path) -> None:
     """Kills a node's keeper and with it the node's services."""
-    (directory / "pretended.json").unlink(missing_ok=True)
+    await asyncio.to_thread(clean, directory)
+    (directory / PRETENDED).unlink(missing_ok=True)

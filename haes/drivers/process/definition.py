@@ -1,0 +1,51 @@
+"""What a driver needs to know to run a service: its command line and how to treat it; checked before it is used."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from haes.state.records import ResourceConfiguration
+
+# Seconds for a service to end after SIGTERM before what is left of it is killed. What service managers allow, too.
+STOP_TIMEOUT = 60.0
+# Seconds for a check command to answer.
+CHECK_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceDefinition:
+    """How a service is run.
+
+    Attributes:
+        command: program and arguments; no shell is involved.
+        environment: variables besides those of the agent.
+        directory: where it runs, None for the node's own folder.
+        stop_timeout: seconds after SIGTERM.
+        check: a command whose exit status 0 says that the service is well; None for none.
+        check_timeout: seconds for it.
+        keep: it goes on when the node cannot reach the log for a term.
+    """
+
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    directory: str | None = None
+    stop_timeout: float = STOP_TIMEOUT
+    check: tuple[str, ...] | None = None
+    check_timeout: float = CHECK_TIMEOUT
+    keep: bool = False
+
+
+def definition_of(configuration: ResourceConfiguration) -> ServiceDefinition | None:
+    """Returns the definition in a resource's configuration; None when there is no command in it."""
+    service = configuration.service
+    if not service.get("command"):
+        return None
+    check = service.get("check")
+    return ServiceDefinition(
+        command=tuple(service["command"]),
+        environment=dict(service.get("environment", {})),
+        directory=service.get("directory"),
+        stop_timeout=float(service.get("stop_timeout", STOP_TIMEOUT)),
+        check=tuple(check) if check else None,
+        check_timeout=float(service.get("check_timeout", CHECK_TIMEOUT)),
+        keep=configuration.on_store_loss == "keep",
+    )

@@ -1,0 +1,394 @@
+"""The keeper of a node: owns the services as their parent, and kills them when it is not fed in time.
+
+It is a process of its own, so that self-fencing does not depend on an agent that is able to run, and so that services
+outlive an agent that is replaced. It knows neither cluster nor log: it has a socket, on which the agent feeds it and
+asks it to start and stop, and a deadline. Standard library only: it starts quickly and stays small.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from haes.drivers.process import containment
+from haes.drivers.process.containment import MARKER, Fence
+
+SOCKET = "keeper.sock"
+STATE = "keeper.state"
+LOCK = "keeper.lock"
+RECORD = "services.log"
+# Bytes of one request: a command line with its environment.
+REQUEST_LIMIT = 1 << 20
+# Seconds for a client to send a whole request and to take its answer: both are local and small.
+CLIENT_LIMIT = 2.0
+# Seconds between two pings of a hardware watchdog; these expect one every 10 s or more.
+PING_INTERVAL = 1.0
+# Bytes of the record after which it begins anew, the old one beside it.
+RECORD_LIMIT = 4 << 20
+
+_SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
+_library = ctypes.CDLL(None, use_errno=True)
+
+
+class Refused(Exception):
+    """A request that is not carried out; the message says why."""
+
+
+@dataclass(slots=True)
+class Service:
+    """One service that was started.
+
+    Attributes:
+        fence: what surrounds its processes.
+        pid: of its first process.
+        started: when, by `CLOCK_BOOTTIME`.
+        keep: it goes on when the keeper is not fed.
+        kill_at: when what is left of it is killed, by `CLOCK_BOOTTIME`; None while it is not being stopped.
+    """
+
+    fence: Fence
+    pid: int
+    started: float
+    keep: bool
+    kill_at: float | None = None
+
+
+def boottime() -> float:
+    """Returns seconds since the machine started, its sleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Keeper:
+    """The keeper of one node, in the current directory."""
+
+    def __init__(self, node: str, hardware_watchdog: str | None = None) -> None:
+        self._node = node
+        self._hardware = None if hardware_watchdog is None else os.open(hardware_watchdog, os.O_WRONLY | os.O_CLOEXEC)
+        self._services: dict[str, Service] = {}
+        # None: no deadline. Until somebody feeds or disarms the keeper, nothing may be started.
+        self._deadline: float | None = None
+        self._blocked = True
+        self._token: list[Any] = [0, 0, ""]
+        self._fired: list[str] | None = None
+        self._ends: dict[str, int] = {}
+
+    def recover(self) -> None:
+        """Kills what a predecessor left behind, and remembers what it knew."""
+        try:
+            data = json.loads(Path(STATE).read_text())
+        except (OSError, ValueError):
+            data = {}
+        self._token = data.get("token", self._token)
+        self._fired = data.get("fired")
+        left = {name: Fence(**fence) for name, fence in data.get("services", {}).items()}
+        # After a restart of the machine the same ids belong to others.
+        if left and data.get("boot") == _boot_id():
+            containment.kill_all(list(left.values()))
+            self._fired = sorted({*(self._fired or ()), *left})
+            for name in left:
+                self._note("killed", name, because="the keeper before was gone")
+        self._save()
+
+    def serve(self, listener: socket.socket, alarm: int) -> None:
+        """Works until it is told to shut down."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(listener, selectors.EVENT_READ)
+            selector.register(alarm, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select(self._pause()):
+                    if key.fileobj is listener:
+                        if not self._answer_one(listener):
+                            return
+                    else:
+                        os.read(alarm, 4096)
+                self._collect()
+                self._check_time()
+
+    def _pause(self) -> float | None:
+        moments = [service.kill_at for service in self._services.values() if service.kill_at is not None]
+        if self._deadline is not None:
+            moments.append(self._deadline)
+        if self._hardware is not None:
+            moments.append(boottime() + PING_INTERVAL)
+        return max(0.0, min(moments) - boottime()) if moments else None
+
+    def _check_time(self) -> None:
+        now = boottime()
+        if self._deadline is not None and now >= self._deadline:
+            self._fire()
+        late = [name for name, item in self._services.items() if item.kill_at is not None and now >= item.kill_at]
+        self._kill(late, "it did not stop in time")
+        if self._hardware is not None:
+            os.write(self._hardware, b"\0")
+
+    def _fire(self) -> None:
+        """Nobody fed in time: whatever the agent is doing, the services end now."""
+        self._deadline, self._blocked = None, True
+        doomed = [name for name, service in self._services.items() if not service.keep]
+        self._kill(doomed, "the keeper was not fed in time")
+        self._fired = sorted({*(self._fired or ()), *doomed})
+        self._save()
+
+    def _kill(self, names: list[str], because: str) -> None:
+        if not names:
+            return
+        gone = containment.kill_all([self._services[name].fence for name in names])
+        for name in names:
+            self._note("killed", name, because=because, gone=gone)
+            if gone:
+                del self._services[name]
+        self._save()
+
+    def _collect(self) -> None:
+        """Learns which services ended by themselves; what they left running ends with them."""
+        containment.reap()
+        ended = dict(containment.take_reaped())
+        gone = [name for name, service in self._services.items() if service.pid in ended]
+        for name in gone:
+            service = self._services.pop(name)
+            self._ends[name] = os.waitstatus_to_exitcode(ended[service.pid])
+            containment.kill_all([service.fence])
+            self._note("ended", name, status=self._ends[name])
+        if gone:
+            self._save()
+
+    def _answer_one(self, listener: socket.socket) -> bool:
+        """Serves one client; returns False when the keeper is to end."""
+        client, _ = listener.accept()
+        with client, contextlib.suppress(OSError, TimeoutError):
+            client.settimeout(CLIENT_LIMIT)
+            request: dict[str, Any] = {}
+            try:
+                request = json.loads(_read_line(client))
+                answer = self._do(request)
+            except Refused as refusal:
+                answer = {"error": str(refusal)}
+            except (KeyError, TypeError, ValueError) as error:
+                answer = {"error": f"the request is not understood ({error!r})"}
+            client.sendall(json.dumps(answer).encode() + b"\n")
+            return not (request.get("do") == "shutdown" and "error" not in answer)
+        return True
+
+    def _do(self, request: dict[str, Any]) -> dict[str, Any]:
+        self._collect()
+        match request["do"]:
+            case "status":
+                return self._status()
+            case "feed":
+                self._check_token(request["token"])
+                self._deadline, self._blocked = float(request["deadline"]), False
+            case "disarm":
+                self._check_token(request["token"])
+                self._deadline, self._blocked = None, False
+            case "acknowledge":
+                self._check_token(request["token"])
+                self._fired = None
+                self._save()
+            case "start":
+                self._check_token(request["token"])
+                self._start(request)
+            case "stop":
+                self._check_token(request["token"])
+                self._stop(request["resource"], float(request["timeout"]))
+            case "kill":
+                self._check_token(request["token"])
+                self._kill([name for name in request["resources"] if name in self._services], "it was told to")
+            case "shutdown":
+                if self._services:
+                    raise Refused(f"services run: {', '.join(sorted(self._services))}")
+            case other:
+                raise Refused(f"there is no request '{other}'")
+        return {}
+
+    def _check_token(self, token: list[Any]) -> None:
+        """Lets nobody act whose right is older than one that was seen before."""
+        generation, epoch, nonce = token
+        known = self._token
+        if [generation, epoch] < known[:2] or ([generation, epoch] == known[:2] and nonce != known[2]):
+            raise Refused(f"token {generation}/{epoch} is not good any more, {known[0]}/{known[1]} is")
+        if token != known:
+            self._token = [generation, epoch, nonce]
+            self._save()
+
+    def _status(self) -> dict[str, Any]:
+        return {
+            "node": self._node,
+            "pid": os.getpid(),
+            "services": {
+                name: {"pid": service.pid, "started": service.started, "stopping": service.kill_at is not None}
+                for name, service in self._services.items()
+            },
+            "ends": self._ends,
+            "deadline": self._deadline,
+            "blocked": self._blocked,
+            "fired": self._fired,
+        }
+
+    def _start(self, request: dict[str, Any]) -> None:
+        name = request["resource"]
+        if self._blocked or (self._deadline is not None and boottime() >= self._deadline):
+            raise Refused("nothing is started before the keeper is fed")
+        if name in self._services:
+            return
+        marker = f"{self._node}/{name}/{secrets.token_hex(8)}"
+        cgroup = containment.make_cgroup(f"haes-{marker}")
+        # On record before it runs, so that a successor finds it even if this keeper dies right after the fork.
+        self._services[name] = Service(Fence(0, 0, marker, cgroup), 0, boottime(), bool(request["keep"]))
+        self._save()
+        try:
+            process = _spawn(request, marker, cgroup)
+        except (OSError, subprocess.SubprocessError) as error:
+            containment.kill_all([self._services.pop(name).fence])
+            self._save()
+            raise Refused(f"'{request['command'][0]}' cannot be run ({error})") from error
+        fence = Fence(process, containment.look(process)[2], marker, cgroup)
+        self._services[name] = replace(self._services[name], fence=fence, pid=process)
+        self._ends.pop(name, None)
+        self._save()
+        self._note("started", name, pid=process)
+
+    def _stop(self, name: str, timeout: float) -> None:
+        service = self._services.get(name)
+        if service is None or service.kill_at is not None:
+            return
+        service.kill_at = boottime() + timeout
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(service.pid, signal.SIGTERM)
+
+    def _save(self) -> None:
+        data = {
+            "token": self._token,
+            "fired": self._fired,
+            "pid": os.getpid(),
+            "boot": _boot_id(),
+            "services": {name: asdict(service.fence) for name, service in self._services.items()},
+        }
+        new = Path(STATE + ".new")
+        new.write_text(json.dumps(data))
+        new.replace(STATE)
+
+    def _note(self, what: str, name: str, **details: Any) -> None:
+        """Keeps a record of its own, for those who look into a node that was cut off."""
+        line = {"at": time.time(), "boottime": boottime(), "what": what, "service": name, **details}
+        record = Path(RECORD)
+        with contextlib.suppress(OSError):
+            if record.exists() and record.stat().st_size > RECORD_LIMIT:
+                record.replace(RECORD + ".old")
+            with record.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+
+def _spawn(request: dict[str, Any], marker: str, cgroup: str) -> int:
+    """Starts a service's first process in a session of its own and returns its id."""
+    parent = os.getpid()
+
+    def prepare() -> None:
+        _library.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+        containment.enter_cgroup(cgroup)
+
+    environment = {**os.environ, **request["environment"], MARKER: marker}
+    with Path(request["output"]).open("ab") as output:
+        process = subprocess.Popen(  # noqa: S603 - running what operators configured is what a keeper is for
+            request["command"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd=request["directory"],
+            env=environment,
+            start_new_session=True,
+            preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+        )
+    # The keeper collects all its children itself; the object must not warn of one that it never waited for.
+    process.returncode = 0
+    return process.pid
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _read_line(client: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        part = client.recv(65536)
+        if not part:
+            raise ValueError("the request ended early")
+        data += part
+        if len(data) > REQUEST_LIMIT:
+            raise ValueError("the request is too long")
+    return data
+
+
+def clean(directory: Path) -> None:
+    """Kills the keeper of a directory and everything it owns, as a power failure would; for `haes up` and tests."""
+    try:
+        data = json.loads((directory / STATE).read_text())
+    except (OSError, ValueError):
+        return
+    lock = os.open(directory / LOCK, os.O_RDWR)
+    try:
+        while not _locked(lock):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(data["pid"], signal.SIGKILL)
+            time.sleep(containment.KILL_INTERVAL)
+        data = json.loads((directory / STATE).read_text())
+        containment.kill_all([Fence(**fence) for fence in data["services"].values()])
+    finally:
+        os.close(lock)
+
+
+def _locked(lock: int) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def main() -> int:
+    """Runs the keeper of a directory until it is told to shut down."""
+    parser = argparse.ArgumentParser(description="Owns the services of a node; started by the node's agent.")
+    parser.add_argument("--directory", required=True)
+    parser.add_argument("--node", required=True)
+    parser.add_argument("--hardware-watchdog")
+    options = parser.parse_args()
+    # Names of sockets are short; relative ones always are.
+    os.chdir(options.directory)
+    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    if not _locked(lock):
+        return 0
+    _library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        # Only a request ends it, and only when nothing runs; whoever wants more has SIGKILL.
+        signal.signal(number, signal.SIG_IGN)
+    alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
+    keeper = Keeper(options.node, options.hardware_watchdog)
+    keeper.recover()
+    Path(SOCKET).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        old_mask = os.umask(0o077)
+        listener.bind(SOCKET)
+        os.umask(old_mask)
+        listener.listen(64)
+        keeper.serve(listener, alarm)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
