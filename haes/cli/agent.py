@@ -9,7 +9,7 @@ from events.url import open_log
 from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.agent import AgentWorker
 from haes.live.build import build_node
-from haes.live.process import Place, begin_patiently, configure_logs, notify, owner_name, run_until_signal
+from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -41,7 +41,11 @@ def run(options: argparse.Namespace) -> int:
             await log.close()
 
     try:
-        run_until_signal(work, lambda: worker.use(wanted(options).configuration.intervals))
+        run_until_signal(
+            work,
+            on_reload=lambda: worker.use(wanted(options).configuration.intervals),
+            on_dump=lambda: dump_state(place, "agent", worker.replica.state),
+        )
     finally:
         live.close()
         place.close()

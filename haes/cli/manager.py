@@ -6,7 +6,7 @@ import asyncio
 from events.url import open_log
 from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.manager import ManagerWorker
-from haes.live.process import Place, begin_patiently, configure_logs, notify, owner_name, run_until_signal
+from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -35,7 +35,11 @@ def run(options: argparse.Namespace) -> int:
             await log.close()
 
     try:
-        run_until_signal(work, lambda: worker.use(wanted(options).configuration.intervals))
+        run_until_signal(
+            work,
+            on_reload=lambda: worker.use(wanted(options).configuration.intervals),
+            on_dump=lambda: dump_state(place, "manager", worker.replica.state),
+        )
     finally:
         place.close()
     return 0

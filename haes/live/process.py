@@ -18,6 +18,7 @@ from events.log.port import EventLog
 from haes.configuration.cluster import ClusterConfiguration
 from haes.live.outage import RETRY_INTERVAL, Outage
 from haes.live.seed import seed
+from haes.state.cluster import ClusterState
 
 _log = logging.getLogger(__name__)
 
@@ -85,6 +86,15 @@ class Place:
         os.close(self._lock)
 
 
+def dump_state(place: Place, part: str, state: ClusterState) -> None:
+    """Writes the state that a process believes in into its directory, to be compared with what the log says."""
+    file = place.directory / f"{part}.state"
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(state.to_data(), sort_keys=True))
+    new.replace(file)
+    _log.info("wrote the state up to event %d to %s", state.n, file)
+
+
 def notify(state: str) -> None:
     """Tells the service manager how the process is (`READY=1`, `STOPPING=1`), if there is one that listens."""
     address = os.environ.get("NOTIFY_SOCKET")
@@ -117,12 +127,17 @@ async def begin_patiently(log: EventLog, configuration: ClusterConfiguration, by
     return False
 
 
-def run_until_signal(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]], on_reload: Callable[[], None]) -> None:
-    """Runs a worker until it ends or SIGTERM or Ctrl-C asks it to; SIGHUP makes it read its configuration again.
+def run_until_signal(
+    work: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
+    on_reload: Callable[[], None],
+    on_dump: Callable[[], None],
+) -> None:
+    """Runs a worker until it ends or SIGTERM or Ctrl-C asks it to.
 
     Args:
         work: the worker; it leaves soon after its event is set.
-        on_reload: called on SIGHUP; a `UserError` is said and changes nothing.
+        on_reload: called on SIGHUP, to read the configuration again; a `UserError` is said and changes nothing.
+        on_dump: called on SIGUSR1, to write down what the process believes.
     """
 
     async def main() -> None:
@@ -141,6 +156,7 @@ def run_until_signal(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]],
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, leave)
         loop.add_signal_handler(signal.SIGHUP, reload)
+        loop.add_signal_handler(signal.SIGUSR1, on_dump)
         await _whole(work(stop))
 
     asyncio.run(main())

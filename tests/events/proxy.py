@@ -60,7 +60,11 @@ class Proxy:
             writer.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server_reader, server_writer = await asyncio.open_unix_connection(self.target)
+        try:
+            server_reader, server_writer = await asyncio.open_unix_connection(self.target)
+        except OSError:
+            writer.close()
+            return
         ends = (writer, server_writer)
         self._writers.update(ends)
         tasks = [

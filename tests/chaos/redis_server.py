@@ -1,0 +1,85 @@
+"""A Redis server that tests can kill, pause and start again on the same files; knows nothing of HAES."""
+
+import asyncio
+import os
+import shutil
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+from events.embedded import find_program
+
+START_LIMIT = 10.0
+_CONFIGURATION = """\
+port 0
+unixsocket redis.sock
+unixsocketperm 700
+save ""
+appendonly yes
+appendfsync {fsync}
+maxmemory-policy noeviction
+"""
+
+
+class RedisServer:
+    """One server."""
+
+    def __init__(self, folder: Path, *, fsync: str = "everysec") -> None:
+        """Prepares it.
+
+        Args:
+            folder: where it keeps its file and its socket.
+            fsync: how often it writes its file through.
+        """
+        self.folder = folder
+        self.socket = folder / "redis.sock"
+        self._fsync = fsync
+        self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+        return f"unix://{self.socket}"
+
+    async def start(self) -> None:
+        """Starts it and waits until it answers."""
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "redis.conf").write_text(_CONFIGURATION.format(fsync=self._fsync))
+        program = await asyncio.to_thread(find_program, self.folder)
+        with (self.folder / "redis.log").open("ab") as said:
+            self._process = await asyncio.create_subprocess_exec(
+                program, "redis.conf", cwd=self.folder, stdout=said, stderr=said, start_new_session=True
+            )
+        async with asyncio.timeout(START_LIMIT):
+            while not await self._answers():
+                await asyncio.sleep(0.02)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends it a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def kill(self) -> None:
+        """Kills it, without a chance to write anything."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            await self._process.wait()
+            self._process = None
+
+    def copy_file(self) -> None:
+        """Keeps a copy of the append-only file as it is now."""
+        shutil.copy(self.folder / "appendonly.aof", self.folder / "appendonly.copy")
+
+    def restore_file(self) -> None:
+        """Puts the copy back: what was written since is lost, as after a crash of the machine."""
+        os.replace(self.folder / "appendonly.copy", self.folder / "appendonly.aof")  # noqa: PTH105 - one step
+
+    async def _answers(self) -> bool:
+        with suppress(OSError):
+            reader, writer = await asyncio.open_unix_connection(str(self.socket))
+            writer.write(b"PING\r\n")
+            answer = await reader.readline()
+            writer.close()
+            return answer.startswith(b"+PONG")
+        return False
