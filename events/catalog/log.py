@@ -8,3 +8,12 @@ declare(
     meaning="the log lost its tail: it had known_n events and has found_n; lost: [n, type, subject] of those known",
 )
 declare("log.accepted", "n", meaning="an operator accepts the log as it is, whatever it lost")
+declare(
+    "log.unreadable",
+    "type newer reason",
+    meaning="stands in, when read, for an event that this program cannot understand; never written",
+)
+declare("log.foreign", "reason", meaning="stands in, when read, for an entry that is no event; never written")
+declare(
+    "subject.unparked", "n reason", meaning="an operator lets a parked subject go on without what could not be applied"
+)

@@ -20,3 +20,8 @@ declare("manager.watchdog_released", meaning="the cluster is disarmed and the le
 declare("manager.rearmed", meaning="the leader takes the cluster back into action")
 declare("manager.offline", meaning="the leader does not see its own node as usable")
 declare("manager.exited", meaning="the manager process ended")
+declare(
+    "manager.declined",
+    "subjects",
+    meaning="the manager does not lead, because events about these subjects are newer than it is",
+)

@@ -4,8 +4,18 @@ from collections.abc import Iterable, Sequence
 
 from events.codec import FIELDS, SUBJECT, N, decode_entry
 from events.envelope import Event
-from events.errors import EntryCorrupt, Fenced, LeaseHeld, LogFault, LogForked, LogMissing, LogTruncated, StaleDecision
-from events.log.port import START_ID, Checkpoint, Head, RawEntry, Token
+from events.errors import (
+    EntryCorrupt,
+    EventUnknown,
+    Fenced,
+    LeaseHeld,
+    LogFault,
+    LogForked,
+    LogMissing,
+    LogTruncated,
+    StaleDecision,
+)
+from events.log.port import FOREIGN, START_ID, UNREADABLE, Checkpoint, Head, RawEntry, Token
 
 
 def check_position(checkpoint: Checkpoint | None, head: Head, first_n: int | None, entry_n: int | None) -> Checkpoint:
@@ -64,11 +74,11 @@ def stale(subject: str, expected: int, actual: int) -> StaleDecision:
     return StaleDecision(f"subject '{subject}' is at version {actual}, decided was on {expected}")
 
 
-def decode_after(after: int, entries: Iterable[RawEntry]) -> list[Event]:
+def decode_after(after: int, entries: Iterable[RawEntry], *, lenient: bool = False) -> list[Event]:
     """Decodes the entries that follow event `after`.
 
     An entry that cannot be understood ends the list, so that the good ones before it are not lost; where it is the
-    first one, it is raised.
+    first one, it is raised. With `lenient` a stand-in takes its place, as `EventLog.read` says.
 
     Raises:
         LogFault: the first entry is not event `after + 1`, or cannot be understood.
@@ -80,6 +90,11 @@ def decode_after(after: int, entries: Iterable[RawEntry]) -> list[Event]:
             if event.n != after + 1:
                 raise _gap(event, after)
         except LogFault as fault:
+            stand_in = _stand_in(fault, after, entry_id, flat) if lenient else None
+            if stand_in is not None:
+                events.append(stand_in)
+                after = stand_in.n
+                continue
             if events:
                 break
             raise _placed(fault, after + 1, entry_id, flat) from fault
@@ -95,6 +110,22 @@ def _placed(fault: LogFault, n: int, entry_id: bytes, flat: Sequence[bytes]) -> 
     if tuple(flat[:SUBJECT:2]) == FIELDS[: SUBJECT // 2 + 1]:
         placed.subject = flat[SUBJECT].decode(errors="replace")
     return placed
+
+
+def _stand_in(fault: LogFault, after: int, entry_id: bytes, flat: Sequence[bytes]) -> Event | None:
+    """Returns an event that stands for an entry that cannot be understood; None where the order itself is broken."""
+    if not isinstance(fault, EntryCorrupt | EventUnknown):
+        return None
+    name = entry_id.decode(errors="replace")
+    fields = dict(zip(flat[::2], flat[1::2], strict=False))
+    number = fields.get(FIELDS[0], b"")
+    if not number.isdigit():
+        return Event(FOREIGN, f"entry {name}", "?", 0, {"reason": str(fault)}, n=after, id=name)
+    if int(number) != after + 1:
+        return None
+    type_, subject, by = (fields.get(field, b"?").decode(errors="replace") for field in FIELDS[1:4])
+    payload = {"type": type_, "newer": isinstance(fault, EventUnknown), "reason": str(fault)}
+    return Event(UNREADABLE, subject, by, 0, payload, n=after + 1, id=name)
 
 
 def _gap(event: Event, after: int) -> LogFault:

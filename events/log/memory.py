@@ -188,10 +188,10 @@ class MemoryLog(EventLog):
         """See EventLog."""
         return {subject: self._versions.get(subject, 0) for subject in subjects}
 
-    async def read(self, after: int = 0, *, count: int = READ_COUNT) -> list[Event]:
+    async def read(self, after: int = 0, *, count: int = READ_COUNT, lenient: bool = False) -> list[Event]:
         """See EventLog."""
         self._known_head()
-        return decode_after(after, self._slice(after, count))
+        return decode_after(after, self._slice(after, count), lenient=lenient)
 
     async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
         """See EventLog."""
@@ -210,13 +210,19 @@ class MemoryLog(EventLog):
             entry_n = checkpoint.n if entry_id.decode() == checkpoint.id else None
         return check_position(checkpoint, head, first_n, entry_n)
 
-    async def wait(self, checkpoint: Checkpoint, timeout: float) -> list[Event]:  # noqa: ASYNC109 - as in the port
+    async def wait(
+        self,
+        checkpoint: Checkpoint,
+        timeout: float,  # noqa: ASYNC109 - as in the port
+        *,
+        lenient: bool = False,
+    ) -> list[Event]:
         """See EventLog."""
         try:
             async with asyncio.timeout(timeout):
                 while True:
                     check_alive(checkpoint, self._known_head())
-                    if events := await self.read(checkpoint.n):
+                    if events := await self.read(checkpoint.n, lenient=lenient):
                         return events
                     self._grown.clear()
                     await self._grown.wait()

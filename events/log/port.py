@@ -18,6 +18,10 @@ READ_COUNT = 1000
 # The stream id before the first entry.
 START_ID = "0-0"
 
+# Types of the events that stand for entries that cannot be understood; nobody ever writes one.
+UNREADABLE = "log.unreadable"
+FOREIGN = "log.foreign"
+
 # An undecoded entry: its stream id and its names and values in turn, `[n, v, type, v, ...]`. Always two items to
 # unpack, in whatever kind of sequence the log had at hand.
 RawEntry = tuple[bytes, list[bytes]]
@@ -226,10 +230,12 @@ class EventLog(ABC):
         """Returns the number of events of each subject."""
 
     @abstractmethod
-    async def read(self, after: int = 0, *, count: int = READ_COUNT) -> list[Event]:
+    async def read(self, after: int = 0, *, count: int = READ_COUNT, lenient: bool = False) -> list[Event]:
         """Returns up to `count` events whose n is above `after`, in order; none at the end of the log.
 
-        An entry that cannot be understood ends the list before it, and is raised by the read that starts with it.
+        An entry that cannot be understood ends the list before it, and is raised by the read that starts with it. With
+        `lenient` an event stands in for it, so that a follower can go on: `log.unreadable`, with its number and
+        subject, for what carries a number, and `log.foreign`, with the number of the event before, for what does not.
 
         Raises:
             LogFault: the entry at that place is missing or cannot be understood.
@@ -253,8 +259,16 @@ class EventLog(ABC):
         """
 
     @abstractmethod
-    async def wait(self, checkpoint: Checkpoint, timeout: float) -> list[Event]:  # noqa: ASYNC109 - a part of the port
+    async def wait(
+        self,
+        checkpoint: Checkpoint,
+        timeout: float,  # noqa: ASYNC109 - a part of the port
+        *,
+        lenient: bool = False,
+    ) -> list[Event]:
         """Returns the next events, as soon as there are any; none when `timeout` seconds have passed.
+
+        With `lenient` stand-ins are returned as by `read`.
 
         Raises:
             LogFault: as by `attach` and `read`; never an empty list for a reader that the log has lost.
@@ -284,9 +298,9 @@ class EventLog(ABC):
     async def drop_snapshot(self, n: int) -> None:
         """Throws a snapshot away; nothing happens when there is none."""
 
-    async def read_all(self, after: int = 0) -> AsyncIterator[Event]:
-        """Yields every event whose n is above `after`, up to the end of the log."""
-        while events := await self.read(after):
+    async def read_all(self, after: int = 0, *, lenient: bool = False) -> AsyncIterator[Event]:
+        """Yields every event whose n is above `after`, up to the end of the log; with stand-ins as by `read`."""
+        while events := await self.read(after, lenient=lenient):
             for event in events:
                 yield event
             after = events[-1].n

@@ -183,9 +183,9 @@ class RedisLog(EventLog):
             found = await self._server.execute("HMGET", self._keys.versions, *names)
         return {name: int(version or 0) for name, version in zip(names, found, strict=True)}
 
-    async def read(self, after: int = 0, *, count: int = READ_COUNT) -> list[Event]:
+    async def read(self, after: int = 0, *, count: int = READ_COUNT, lenient: bool = False) -> list[Event]:
         """See EventLog."""
-        return await self._reader.read(after, count)
+        return await self._reader.read(after, count, lenient=lenient)
 
     async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
         """See EventLog."""
@@ -197,9 +197,15 @@ class RedisLog(EventLog):
         """See EventLog."""
         return await self._reader.attach(checkpoint)
 
-    async def wait(self, checkpoint: Checkpoint, timeout: float) -> list[Event]:  # noqa: ASYNC109 - as in the port
+    async def wait(
+        self,
+        checkpoint: Checkpoint,
+        timeout: float,  # noqa: ASYNC109 - as in the port
+        *,
+        lenient: bool = False,
+    ) -> list[Event]:
         """See EventLog."""
-        return await self._reader.wait(checkpoint, timeout)
+        return await self._reader.wait(checkpoint, timeout, lenient=lenient)
 
     async def trim(self, up_to: int) -> int:
         """See EventLog."""

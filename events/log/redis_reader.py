@@ -43,7 +43,7 @@ class StreamReader:
         with translated(self._server.shown):
             return self.head_of(await self._server.execute("HMGET", self._keys.head, *HEAD_FIELDS))
 
-    async def read(self, after: int, count: int) -> list[Event]:
+    async def read(self, after: int, count: int, *, lenient: bool = False) -> list[Event]:
         """See EventLog."""
         # The remembered place may be of a log that has been replaced since; then it is looked for once more.
         for known in (self._start(after), None):
@@ -57,7 +57,7 @@ class StreamReader:
             if head.n <= after:
                 return []
             if entries:
-                events = decode_after(after, entries)
+                events = decode_after(after, entries, lenient=lenient)
                 self._place = (events[-1].n, events[-1].id)
                 return events
         raise LogTruncated(f"events {after + 1} to {head.n} are gone")
@@ -86,7 +86,7 @@ class StreamReader:
             raise missing(self._cluster)
         return head, number_of(first[0]) if first else None, number_of(entry[0]) if entry else None
 
-    async def wait(self, checkpoint: Checkpoint, seconds: float) -> list[Event]:
+    async def wait(self, checkpoint: Checkpoint, seconds: float, *, lenient: bool = False) -> list[Event]:
         """See EventLog."""
         deadline = monotonic() + seconds
         while True:
@@ -105,7 +105,7 @@ class StreamReader:
             check_alive(checkpoint, head)
             if streams:
                 [[_, entries]] = streams
-                return decode_after(checkpoint.n, entries)
+                return decode_after(checkpoint.n, entries, lenient=lenient)
             if head.n > checkpoint.n:
                 # An event came just after the block, or the reader's position is not of this log.
                 await self.attach(checkpoint)

@@ -31,6 +31,7 @@ COMMANDS = {
     "arm": "haes.cli.operate",
     "node": "haes.cli.operate",
     "settings": "haes.cli.settings",
+    "parked": "haes.cli.parked",
     "config": "haes.cli.config",
     "import": "haes.cli.importing",
     "simulate": "haes.cli.simulate",

@@ -15,6 +15,7 @@ from events.log.port import EventLog
 from haes.agent.execution import Job
 from haes.agent.process import AgentProcess
 from haes.configuration.cluster import Intervals
+from haes.drivers.process.client import KeeperError
 from haes.live import presence
 from haes.live.clock import boottime
 from haes.live.lease import HeldLease
@@ -174,7 +175,16 @@ class AgentWorker(Worker):
             self._wake.set()
 
     async def _step(self) -> None:
-        self._last_round = boottime()
+        try:
+            await self._work()
+        except KeeperError as error:
+            # Nothing can be done here for now; if it lasts, the lease is not renewed and others take over.
+            _log.error("the node cannot be worked with: %s", error)
+            self._round_due = boottime() + LEASE_INTERVAL
+        else:
+            self._last_round = boottime()
+
+    async def _work(self) -> None:
         if not self.lease.valid():
             self._round_due = boottime() + LEASE_INTERVAL
             return

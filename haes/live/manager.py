@@ -18,6 +18,7 @@ from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
 from haes.live.telemetry import LoadWindow
+from haes.live.version import PROGRAM_VERSION
 from haes.live.worker import Worker
 from haes.manager.inputs import Claim, Loads, Request, RoundInputs
 from haes.manager.process import ManagerProcess
@@ -89,6 +90,7 @@ class ManagerWorker(Worker):
         self._news = False
         self._snapshot_n = 0
         self._regression: tuple[int, int] | None = None
+        self._declined = False
 
     @property
     def leads(self) -> bool:
@@ -131,6 +133,10 @@ class ManagerWorker(Worker):
         """Leads no more for now; whoever leads next says what was lost, and agents get time to renew."""
         found = self.replica.state.n
         self._regression = (known_n, found)
+        known = 0 if self.lease.token is None else self.lease.token.generation
+        if (await self.log.head()).generation <= known:
+            # Whoever decided on what was lost is fenced, this process included.
+            await self.log.raise_generation(known)
         self._grace_until = boottime() + self._intervals.agent_lease
         self._leader.forget()
         self.lease.forget()
@@ -138,6 +144,11 @@ class ManagerWorker(Worker):
         await self._begin()
 
     async def _step(self) -> None:
+        newer = [subject for subject, parked in self.replica.state.parked.items() if parked.newer]
+        if newer:
+            await self._decline(newer)
+            return
+        self._declined = False
         due = boottime() >= self._round_due
         if not self.leads:
             await self._stand_by(due=due)
@@ -146,6 +157,24 @@ class ManagerWorker(Worker):
         if not (due or self._news or requests or self._fencing or not self._leader.valid()):
             return
         await self._round(Claim.KEPT if self._leader.valid() else Claim.REFUSED, requests, early=not due)
+
+    async def _decline(self, newer: list[str]) -> None:
+        """Leads nothing: a program newer than this one wrote events, and deciding without them would be wrong."""
+        self._round_due = boottime() + self._intervals.round
+        if not self._declined:
+            self._declined = True
+            _log.error(
+                "there are events about %s that this program (%s) is too old for; it does not lead",
+                ", ".join(sorted(newer)),
+                PROGRAM_VERSION,
+            )
+            batch = await self._batch()
+            batch.emit("manager.declined", self.node, about=", ".join(sorted(newer)), subjects=sorted(newer))
+            await self.replica.append(batch, self.lease)
+        if self.leads:
+            self._process = ManagerProcess(self.node)
+            await self._leader.release()
+            await self._begin()
 
     async def _stand_by(self, *, due: bool) -> None:
         """Follows, and takes the leader's lease as soon as it is free and the core wants it."""

@@ -20,7 +20,7 @@ from haes.live.telemetry import Sample
 class PretendNode:
     """See LiveNode and Driver: one object is both."""
 
-    kinds = frozenset({"vm", "ct"})
+    kinds = frozenset({"vm", "ct", "fa"})
     balances = False
 
     def __init__(self, file: Path, node: str, *, cpus: float = 4.0, memory: int = 8 * 1024**3) -> None:

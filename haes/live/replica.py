@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from events.envelope import Event
 from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
-from events.log.port import Checkpoint, EventLog
+from events.log.port import FOREIGN, Checkpoint, EventLog
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL, Outage
 from haes.state.batch import Batch
@@ -30,6 +30,7 @@ class Replica:
         state: the fold.
         outage: whether the log is away.
         recent: the last events that were applied.
+        on_event: called with every event right after it was applied.
         lost: events that were applied and are not in the log any more, since its tail was lost.
     """
 
@@ -39,7 +40,7 @@ class Replica:
         self.outage = Outage()
         self.recent: deque[Event] = deque(maxlen=RECENT)
         self.lost: list[Event] = []
-        self._on_event = on_event
+        self.on_event = on_event
         self._checkpoint: Checkpoint | None = None
 
     @property
@@ -51,7 +52,7 @@ class Replica:
 
     async def open(self) -> None:
         """Reads the log up to its end."""
-        self.state = await restore_state(self.log)
+        self.state = await restore_state(self.log, lenient=True)
         await self._find_position()
 
     async def catch_up(self) -> None:
@@ -71,16 +72,16 @@ class Replica:
         Raises:
             LogFault: as by `catch_up`.
         """
-        events = await self.log.wait(self.checkpoint, seconds)
+        events = await self.log.wait(self.checkpoint, seconds, lenient=True)
         for event in events:
-            if event.n == self.state.n + 1:
+            if event.n == self.state.n + 1 or (event.type == FOREIGN and event.subject not in self.state.parked):
                 self._apply(event)
         return len(events)
 
     async def rebuild(self) -> None:
         """Folds the log anew, after its tail was lost, and keeps what is not in it any more."""
         known = list(self.recent)
-        self.state = await restore_state(self.log)
+        self.state = await restore_state(self.log, lenient=True)
         await self._find_position()
         there = {event.id for event in await self._read_recent(known)}
         self.lost = [event for event in known if event.id not in there]
@@ -116,8 +117,8 @@ class Replica:
         apply_event(self.state, event)
         self._checkpoint = self.checkpoint.after(event)
         self.recent.append(event)
-        if self._on_event is not None:
-            self._on_event(event)
+        if self.on_event is not None:
+            self.on_event(event)
 
     async def _find_position(self) -> None:
         start = await self.log.attach(None) if not self.state.n else None

@@ -19,7 +19,7 @@ WINDOW = 60.0
 
 async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
     """Returns the state, and beside it what only leases, requests and samples tell."""
-    state = await restore_state(log)
+    state = await restore_state(log, lenient=True)
     head, leases, now = await log.head(), await log.leases(), await log.now()
     window = LoadWindow()
     await window.read(log.side, WINDOW)

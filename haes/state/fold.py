@@ -10,6 +10,7 @@ from typing import Any
 import events.catalog  # noqa: F401 - declares the event types
 from events.envelope import Event
 from events.errors import EventUnknown
+from events.log.port import FOREIGN, UNREADABLE
 from events.schema import SCHEMAS
 from haes.machines import IllegalTransition
 from haes.state.cluster import ClusterState
@@ -36,10 +37,20 @@ def apply_event(state: ClusterState, event: Event) -> None:
     subject = event.subject
     if event.n:
         state.n = event.n
+    if event.type == FOREIGN:
+        state.parked[subject] = Parked(n=event.n, reason=event.payload["reason"])
+        return
     state.at = max(state.at, event.at)
     state.epoch = max(state.epoch, event.epoch)
     state.versions[subject] = state.versions.get(subject, 0) + 1
     if event.late:
+        return
+    if event.type == UNREADABLE:
+        payload = event.payload
+        state.parked.setdefault(subject, Parked(n=event.n, reason=payload["reason"], newer=payload["newer"]))
+        return
+    if event.type == "subject.unparked":
+        state.parked.pop(subject, None)
         return
     handler = HANDLERS.get(event.type)
     if handler is None or subject in state.parked:

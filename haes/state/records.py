@@ -118,7 +118,14 @@ class Disarm:
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """A subject whose events are no longer applied, since one of them could not be: its number and why."""
+    """A subject whose events are no longer applied, since one of them could not be.
+
+    Attributes:
+        n: number of that event; for an entry that is no event, of the one before it.
+        reason: why.
+        newer: it is of a type or version that this program does not know.
+    """
 
     n: int
     reason: str
+    newer: bool = False

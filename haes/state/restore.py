@@ -8,8 +8,10 @@ from haes.state.fold import apply_event
 from haes.state.snapshot import decode_state, encode_state
 
 
-async def restore_state(log: EventLog, at_most: int | None = None) -> ClusterState:
+async def restore_state(log: EventLog, at_most: int | None = None, *, lenient: bool = False) -> ClusterState:
     """Returns the state that the log leads to, or led to after event `at_most`.
+
+    With `lenient` the subjects of events that cannot be understood are parked, and the others go on.
 
     Raises:
         LogFault: an event cannot be understood.
@@ -23,7 +25,7 @@ async def restore_state(log: EventLog, at_most: int | None = None) -> ClusterSta
             break
     while at_most is None or state.n < at_most:
         count = 1000 if at_most is None else min(1000, at_most - state.n)
-        events = await log.read(state.n, count=count)
+        events = await log.read(state.n, count=count, lenient=lenient)
         if not events:
             break
         for event in events:

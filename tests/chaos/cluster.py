@@ -3,7 +3,9 @@
 import asyncio
 import json
 import os
+import secrets
 import signal
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -69,6 +71,7 @@ class LiveCluster:
     name: str = "chaos"
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     processes: dict[tuple[str, str], asyncio.subprocess.Process] = field(default_factory=dict)
+    ears: dict[tuple[str, str], socket.socket] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -116,6 +119,9 @@ class LiveCluster:
         """Starts one process."""
         folder = self.directory / node
         folder.mkdir(parents=True, exist_ok=True)
+        ear = f"\0haes-test-{secrets.token_hex(8)}"
+        self.ears[part, node] = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self.ears[part, node].bind(ear)
         with (folder / f"{part}.log").open("ab") as said:
             self.processes[part, node] = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "haes.cli.main", part, node, "--config", str(self.folder / "cluster.toml")),
@@ -123,9 +129,18 @@ class LiveCluster:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
-                env={**os.environ, **self.environment.get(node, {})},
+                env={**os.environ, "NOTIFY_SOCKET": ear.replace("\0", "@"), **self.environment.get(node, {})},
                 start_new_session=True,
             )
+
+    async def ready(self, part: str, node: str, seconds: float = 15.0) -> None:
+        """Waits until a process says that it is ready."""
+        ear = self.ears.pop((part, node), None)
+        if ear is not None:
+            with ear:
+                async with asyncio.timeout(seconds):
+                    while await asyncio.get_running_loop().sock_recv(ear, 100) != b"READY=1":
+                        pass
 
     def signal(self, part: str, node: str, number: signal.Signals) -> None:
         """Sends a signal to a process."""
@@ -134,12 +149,14 @@ class LiveCluster:
     async def kill(self, part: str, node: str) -> None:
         """Kills a process."""
         process = self.processes.pop((part, node))
+        self.ears.pop((part, node)).close() if (part, node) in self.ears else None
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
 
     async def leave(self, part: str, node: str, seconds: float = 5.0) -> int:
         """Asks a process to leave and returns its exit status."""
+        await self.ready(part, node)
         process = self.processes.pop((part, node))
         process.terminate()
         return await asyncio.wait_for(process.wait(), seconds)
@@ -150,6 +167,8 @@ class LiveCluster:
             with suppress(ProcessLookupError):
                 process.kill()
         await asyncio.gather(*(process.wait() for process in self.processes.values()))
+        for ear in self.ears.values():
+            ear.close()
         for node in self.nodes:
             await asyncio.to_thread(clean, self.directory / node)
 
@@ -195,6 +214,19 @@ class LiveCluster:
                 lines += [f"--- {path}", *path.read_text(errors="replace").splitlines()[-12:]]
         return "\n".join(lines)
 
+    async def until_event(self, holds: Callable[[Event], bool], what: str, seconds: float = REST_LIMIT) -> Event:
+        """Waits until there is an event as it must be, and returns the first one."""
+        found: list[Event] = []
+        try:
+            async with asyncio.timeout(seconds):
+                while not found:
+                    with suppress(LogUnavailable):
+                        found = [event for event in await self.events() if holds(event)]
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(f"not within {seconds:g} s: {what}\n{self.describe(await self.state())}") from None
+        return found[0]
+
     async def settle(self, seconds: float = REST_LIMIT) -> ClusterState:
         """Waits until every service that is to run does, and nothing is on its way."""
         return await self.until(self.at_rest, "every service runs", seconds)
@@ -212,9 +244,11 @@ class LiveCluster:
         log = self.log()
         await log.open()
         try:
-            replica = Replica(log, lambda event: watch.see(event))
+            # The watch knows its request only once that is written; what comes before is of no interest.
+            replica = Replica(log)
             await replica.open()
             watch = CommandWatch(user, await send_request(log.side, user, verb, arguments))
+            replica.on_event = watch.see
             outcome = await follow_command(replica, watch, seconds)
         finally:
             await log.close()
@@ -232,6 +266,7 @@ class LiveCluster:
 
     async def believed(self, part: str, node: str) -> dict[str, object]:
         """Returns the state that a process believes in."""
+        await self.ready(part, node)
         file = self.directory / node / f"{part}.state"
         file.unlink(missing_ok=True)
         self.signal(part, node, signal.SIGUSR1)

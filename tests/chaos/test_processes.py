@@ -143,11 +143,15 @@ async def test_a_killed_keeper_takes_its_services_with_it(make: Make) -> None:
     async with asyncio.timeout(REST_LIMIT):
         while (await _keeper_pid(cluster, "node1")) in {None, keeper["pid"]}:
             await asyncio.sleep(0.05)
-    await cluster.until(
-        lambda state: state.agents["node1"].state == "active" and state.resources["process:a"].running, "it runs again"
+    fired = await cluster.until_event(lambda event: event.type == "node.watchdog_fired", "the loss is on record")
+    assert (fired.subject, fired.payload["killed"]) == ("node1", ["process:a"])
+    again = await cluster.until_event(
+        lambda event: event.n > fired.n and event.type == "job.running" and event.subject == "process:a",
+        "it runs again",
     )
-    events = await cluster.check_invariants()
-    assert any(event.type == "node.watchdog_fired" and event.subject == "node1" for event in events)
+    assert again.by == "node1/lrm"
+    await cluster.settle()
+    await cluster.check_invariants()
 
 
 async def _keeper_pid(cluster: LiveCluster, node: str) -> int | None:
@@ -158,7 +162,7 @@ async def _keeper_pid(cluster: LiveCluster, node: str) -> int | None:
 
 
 async def _ask(cluster: LiveCluster, node: str) -> dict[str, Any]:
-    return await asyncio.to_thread(KeeperClient(cluster.directory / node, node).ask, "status")
+    return await asyncio.to_thread(KeeperClient(cluster.directory / node, node).ask_once, "status")
 
 
 async def _pid_of(cluster: LiveCluster, node: str, service: str) -> int:

@@ -1,7 +1,11 @@
 """A proxy between a client and a server that can lose, delay and cut what passes; knows nothing of what it carries."""
 
 import asyncio
+import re
 from contextlib import suppress
+
+# The first argument of an append: a random id of 16 hexadecimal digits, as it goes over the wire.
+_COMMAND_ID = re.compile(rb"\$16\r\n([0-9a-f]{16})\r\n")
 
 
 class Proxy:
@@ -17,6 +21,10 @@ class Proxy:
         # Set whenever something that a client sent was passed on.
         self.forwarded = asyncio.Event()
         self._drop = asyncio.Event()
+        # Replies that were lost on purpose to commands that hold certain bytes.
+        self.lost = 0
+        self._losing: bytes | None = None
+        self._seen: set[bytes] = set()
         self._flow = asyncio.Event()
         self._flow.set()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -46,6 +54,13 @@ class Proxy:
         """Lets the next commands reach the server, swallows the first reply and cuts that connection."""
         self._drop.set()
 
+    def lose_first_reply_to(self, words: bytes | None) -> None:
+        """Swallows the reply to every command that holds some words and was not sent before, and cuts its connection.
+
+        A repeated command, which has the same 16 hexadecimal digits as its first one, is answered.
+        """
+        self._losing = words
+
     def stall(self) -> None:
         """Holds back everything that the server sends from now on."""
         self._flow.clear()
@@ -66,10 +81,11 @@ class Proxy:
             writer.close()
             return
         ends = (writer, server_writer)
+        losing = asyncio.Event()
         self._writers.update(ends)
         tasks = [
-            asyncio.create_task(self._forward(reader, server_writer, ends)),
-            asyncio.create_task(self._return(server_reader, writer, ends)),
+            asyncio.create_task(self._forward(reader, server_writer, ends, losing)),
+            asyncio.create_task(self._return(server_reader, writer, ends, losing)),
         ]
         self._tasks.update(tasks)
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -79,18 +95,28 @@ class Proxy:
         self._writers.difference_update(ends)
 
     async def _forward(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        ends: tuple[asyncio.StreamWriter, ...],
+        losing: asyncio.Event,
     ) -> None:
         """Carries what the client sends."""
         with suppress(OSError):
             while data := await reader.read(1 << 16):
+                if self._losing is not None and self._losing in data and self._is_first(data):
+                    losing.set()
                 writer.write(data)
                 await writer.drain()
                 self.forwarded.set()
         _close(ends)
 
     async def _return(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ends: tuple[asyncio.StreamWriter, ...]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        ends: tuple[asyncio.StreamWriter, ...],
+        losing: asyncio.Event,
     ) -> None:
         """Carries what the server answers, as far as the test lets it."""
         with suppress(OSError):
@@ -98,10 +124,20 @@ class Proxy:
                 if self._drop.is_set():
                     self._drop.clear()
                     break
+                if losing.is_set():
+                    self.lost += 1
+                    break
                 await self._flow.wait()
                 writer.write(data)
                 await writer.drain()
         _close(ends)
+
+    def _is_first(self, data: bytes) -> bool:
+        command = _COMMAND_ID.search(data)
+        if command is None or command[1] in self._seen:
+            return False
+        self._seen.add(command[1])
+        return True
 
 
 def _close(ends: tuple[asyncio.StreamWriter, ...]) -> None:

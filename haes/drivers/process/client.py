@@ -20,11 +20,15 @@ START_INTERVAL = 0.01
 ANSWER_LIMIT = 10.0
 
 
-class KeeperRefused(HaesError):
+class KeeperError(HaesError):
+    """Something is wrong between an agent and its node's keeper."""
+
+
+class KeeperRefused(KeeperError):
     """The keeper does not do what was asked; the message says why."""
 
 
-class KeeperAway(HaesError):
+class KeeperAway(KeeperError):
     """The keeper cannot be reached."""
 
 
@@ -51,7 +55,7 @@ class KeeperClient:
         process: subprocess.Popen[bytes] | None = None
         while True:
             try:
-                self.ask("status")
+                self.ask_once("status")
             except KeeperAway:
                 if process is None or process.poll() is not None:
                     process = self._spawn()
@@ -74,6 +78,14 @@ class KeeperClient:
         return self.ask(do, token=[token.generation, token.epoch, token.nonce], **values)
 
     def ask(self, do: str, **values: Any) -> dict[str, Any]:
+        """Sends a request and returns the answer; a keeper that is gone is started anew. Raises as `act` does."""
+        try:
+            return self.ask_once(do, **values)
+        except KeeperAway:
+            self.ensure()
+            return self.ask_once(do, **values)
+
+    def ask_once(self, do: str, **values: Any) -> dict[str, Any]:
         """Sends a request and returns the answer; raises as `act` does."""
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -54,7 +54,6 @@ class ProcessNode:
 
     def feed(self, deadline: float) -> None:
         """Feeds the keeper; one that is gone is started anew, and its services with it."""
-        self._keeper.ensure()
         self._keeper.act("feed", deadline=deadline)
 
     def disarm(self) -> None:
@@ -63,7 +62,6 @@ class ProcessNode:
 
     def fired(self) -> tuple[str, ...] | None:
         """Returns what the keeper killed by itself since this was last asked; None if nothing of the kind happened."""
-        self._keeper.ensure()
         fired = self._keeper.ask("status")["fired"]
         if fired is None:
             return None

@@ -1,0 +1,89 @@
+"""`haes parked`: subjects whose events are not applied any more, and the two ways on."""
+
+import argparse
+import asyncio
+import getpass
+
+from events.errors import UserError
+from events.log.port import EventLog
+from events.url import connect
+from haes.cli.options import add_log_options, require_log
+from haes.cli.show import make_console, show_tables
+from haes.live.seed import LEASE, LEASE_TERM
+from haes.state.batch import Batch
+from haes.state.cluster import ClusterState
+from haes.state.fold import apply_event
+from haes.state.restore import restore_state
+from replay.report import Table
+
+STATUS_STILL_PARKED = 1
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("parked", help="subjects whose events could not be applied")
+    parser.add_argument("action", choices=("list", "retry", "skip"))
+    parser.add_argument("subject", nargs="?", help="with retry and skip")
+    add_log_options(parser, default=None)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    require_log(options)
+    if options.action != "list" and options.subject is None:
+        raise UserError(f"parked {options.action}: name the subject (see haes parked list)")
+    return asyncio.run(_run(options))
+
+
+async def _run(options: argparse.Namespace) -> int:
+    console = make_console()
+    async with connect(options.log, options.cluster) as log:
+        if options.action == "retry":
+            return await _retry(log, options.subject)
+        state = await restore_state(log, lenient=True)
+        if options.action == "list":
+            rows: list[tuple[str, ...]] = [
+                (subject, str(item.n), item.reason) for subject, item in sorted(state.parked.items())
+            ]
+            show_tables(console, [Table("Parked", ("subject", "since event", "because"), rows, "nothing")])
+            return 0
+        known = _parked(state, options.subject)
+        await _skip(log, state, options.subject, known)
+        console.print(f"{options.subject} goes on without event {known}", markup=False)
+        return 0
+
+
+def _parked(state: ClusterState, subject: str) -> int:
+    if subject not in state.parked:
+        names = ", ".join(sorted(state.parked)) or "nothing"
+        raise UserError(f"'{subject}' is not parked; parked is {names}")
+    return state.parked[subject].n
+
+
+async def _skip(log: EventLog, state: ClusterState, subject: str, n: int) -> None:
+    """Records that the subject goes on. No leader is asked: one that met a newer event does not lead."""
+    user = getpass.getuser()
+    token = await log.acquire(LEASE, f"operator/{user}", ttl=LEASE_TERM)
+    try:
+        batch = Batch(None, f"operator/{user}", await log.now())
+        batch.emit("subject.unparked", subject, about=f"event {n} skipped", n=n, reason=state.parked[subject].reason)
+        await log.append(batch.events, token=token)
+    finally:
+        await log.release(token)
+
+
+async def _retry(log: EventLog, subject: str) -> int:
+    """Folds the whole stream anew with this program, and lets go of snapshots that know less."""
+    _parked(await restore_state(log, lenient=True), subject)
+    state = ClusterState()
+    async for event in log.read_all(lenient=True):
+        apply_event(state, event)
+    console = make_console()
+    if subject in state.parked:
+        console.print(f"{subject} is still parked: {state.parked[subject].reason}", markup=False)
+        return STATUS_STILL_PARKED
+    for n in await log.snapshot_numbers():
+        await log.drop_snapshot(n)
+    console.print(f"{subject} can be applied by this program; restart managers and agents with it", markup=False)
+    return 0
