@@ -54,19 +54,19 @@ async def _run(options: argparse.Namespace) -> None:
 
 async def _events(log: EventLog, after: int, *, follow: bool) -> AsyncIterator[Event]:
     last: Event | None = None
-    async for event in log.read_all(after):
+    async for event in log.read_all(after, lenient=True):
         last = event
         yield event
     if not follow:
         return
     position = await log.attach(None)
     if last is None and after:
-        [last] = await log.read(after - 1, count=1)
+        [last] = await log.read(after - 1, count=1, lenient=True)
     if last is not None:
         position = Checkpoint(position.log_id, last.id, last.n)
     while True:
         try:
-            news = await log.wait(position, FOLLOW_INTERVAL)
+            news = await log.wait(position, FOLLOW_INTERVAL, lenient=True)
         except LogUnavailable:
             await asyncio.sleep(RETRY_INTERVAL)
             continue

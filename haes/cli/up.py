@@ -97,7 +97,7 @@ async def _show_journal(console: Console, log: EventLog) -> None:
     position = await log.attach(None)
     while True:
         try:
-            news = await log.wait(position, FOLLOW_INTERVAL)
+            news = await log.wait(position, FOLLOW_INTERVAL, lenient=True)
         except LogUnavailable as error:
             _log.warning("%s", error)
             await asyncio.sleep(RETRY_INTERVAL)

@@ -126,7 +126,7 @@ class Replica:
             self._checkpoint = start
             return
         head = await self.log.head()
-        [last] = await self.log.read(self.state.n - 1, count=1)
+        [last] = await self.log.read(self.state.n - 1, count=1, lenient=True)
         self._checkpoint = Checkpoint(head.log_id, last.id, last.n)
 
     async def _read_recent(self, known: list[Event]) -> list[Event]:
@@ -134,7 +134,7 @@ class Replica:
             return []
         found: list[Event] = []
         try:
-            found.extend([event async for event in self.log.read_all(known[0].n - 1)])
+            found.extend([event async for event in self.log.read_all(known[0].n - 1, lenient=True)])
         except LogFault:
             return found
         return found

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
 from contextlib import suppress
@@ -48,7 +49,14 @@ class RedisServer:
         program = await asyncio.to_thread(find_program, self.folder)
         with (self.folder / "redis.log").open("ab") as said:
             self._process = await asyncio.create_subprocess_exec(
-                program, "redis.conf", cwd=self.folder, stdout=said, stderr=said, start_new_session=True
+                program,
+                "redis.conf",
+                cwd=self.folder,
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+                # SIGXFSZ stays ignored, so that a file that may not grow is an error like a full disk.
+                restore_signals=False,
             )
         async with asyncio.timeout(START_LIMIT):
             while not await self._answers():
@@ -66,6 +74,18 @@ class RedisServer:
                 self._process.kill()
             await self._process.wait()
             self._process = None
+
+    def fill_disk(self) -> None:
+        """Lets the server's file grow no further."""
+        assert self._process is not None
+        size = (self.folder / "appendonly.aof").stat().st_size
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    def free_disk(self) -> None:
+        """Lets it grow again."""
+        assert self._process is not None
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, unlimited)
 
     def copy_file(self) -> None:
         """Keeps a copy of the append-only file as it is now."""

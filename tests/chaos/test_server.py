@@ -146,9 +146,11 @@ async def test_the_reply_to_every_append_may_get_lost(make: Make, proxy: Proxy) 
 async def test_a_disk_that_is_full_is_waited_out(make: Make, redis: RedisServer) -> None:
     """A server that cannot write its file refuses; nothing is lost, nobody is shot, and it goes on when there is room."""
     cluster = await make()
-    await _ask(redis, "CONFIG", "SET", "min-replicas-to-write", "1")
-    await asyncio.sleep(1.0)
-    await _ask(redis, "CONFIG", "SET", "min-replicas-to-write", "0")
+    redis.fill_disk()
+    async with asyncio.timeout(30):
+        while "MISCONF" not in (cluster.directory / "node2" / "agent.log").read_text():
+            await asyncio.sleep(0.1)
+    redis.free_disk()
     outcome = await cluster.command("relocate", "process:a", "node3")
     assert outcome.text == "process:a is on node3"
     events = await cluster.check_invariants()
