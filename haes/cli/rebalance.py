@@ -2,15 +2,14 @@
 
 import argparse
 import asyncio
-import getpass
 import json
 
 from events.errors import UserError
-from events.log.port import EventLog
 from events.url import connect
+from haes.cli.operate import Request, add_request_options, submit
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console, show_tables
-from haes.commands import send_command
+from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
 from replay.report import balance_tables, headline, summary
 
@@ -27,43 +26,47 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     retry = steps.add_parser("retry", help="forget failures of all, of one resource, or of one pair")
     retry.add_argument("resource", nargs="?", default="", metavar="RESOURCE", help="default: all resources")
     retry.add_argument("--target", default="", metavar="NODE", help="only motions to this node")
-    for step in (status, advise, retry):
-        add_log_options(step, default=None)
+    add_log_options(status, default=None)
+    for step in (advise, retry):
+        add_request_options(step)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs one step and returns the exit status."""
     require_log(options)
-    return asyncio.run(_run(options))
+    state = asyncio.run(_state(options.log, options.cluster))
+    if options.step == "status":
+        _show(state, as_json=options.json)
+        return 0
+    return submit(options, [_request(options, state)])
 
 
-async def _run(options: argparse.Namespace) -> int:
-    async with connect(options.log, options.cluster) as log:
+async def _state(url: str, cluster: str) -> ClusterState:
+    async with connect(url, cluster) as log:
         state = await restore_state(log)
-        if not state.n:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
-        if options.step == "status":
-            if options.json:
-                said = summary(state)
-                keys = ("cluster", "n", "at", "pending", "balance", "failures", "cooldowns")
-                print(json.dumps({key: said[key] for key in keys}, indent=2))  # noqa: T201
-            else:
-                console = make_console()
-                console.print(headline(state))
-                show_tables(console, balance_tables(state))
-        elif options.step == "advise":
-            await _ask(log, "rebalance-advise", [])
-        else:
-            if options.resource and options.resource not in state.configurations:
-                raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}'")
-            if options.target and options.target not in state.members:
-                known = ", ".join(sorted(state.members))
-                raise UserError(f"--target {options.target}: is no node of this cluster; known are {known}")
-            await _ask(log, "rebalance-retry", [options.resource, options.target])
-    return 0
+    if not state.n:
+        raise UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
+    return state
 
 
-async def _ask(log: EventLog, verb: str, arguments: list[str]) -> None:
-    number = await send_command(log, verb, arguments, getpass.getuser())
-    print(f"command {number} is on the stream; the leader acts on it in its next round")  # noqa: T201
+def _show(state: ClusterState, *, as_json: bool) -> None:
+    if as_json:
+        said = summary(state)
+        keys = ("cluster", "n", "at", "pending", "balance", "failures", "cooldowns")
+        print(json.dumps({key: said[key] for key in keys}, indent=2))  # noqa: T201
+    else:
+        console = make_console()
+        console.print(headline(state))
+        show_tables(console, balance_tables(state))
+
+
+def _request(options: argparse.Namespace, state: ClusterState) -> Request:
+    if options.step == "advise":
+        return "rebalance-advise", []
+    if options.resource and options.resource not in state.configurations:
+        raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}'")
+    if options.target and options.target not in state.members:
+        known = ", ".join(sorted(state.members))
+        raise UserError(f"--target {options.target}: is no node of this cluster; known are {known}")
+    return "rebalance-retry", [options.resource, options.target]

@@ -1,12 +1,17 @@
-"""`haes rules check`: reads affinity rules as the manager would, and says what it would leave out."""
+"""`haes rules`: what the manager would make of affinity rules, what is in use, and replacing it."""
 
 import argparse
+import asyncio
 import sys
 from pathlib import Path
 
 from events.errors import UserError
+from events.url import connect
+from haes.cli.operate import add_request_options, submit
+from haes.cli.options import add_log_options, require_log
 from haes.rules.report import check_report
 from haes.rules.values import is_node
+from haes.state.restore import restore_state
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -16,17 +21,33 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     check = steps.add_parser("check", help="check a rules file and show what it comes to")
     check.add_argument("file", type=Path, metavar="FILE")
     check.add_argument("--nodes", required=True, metavar="NODE,...", help="the cluster's nodes")
+    show = steps.add_parser("show", help="print the rules of a running cluster")
+    add_log_options(show, default=None)
+    change = steps.add_parser("set", help="replace the rules of a running cluster by those of a file")
+    change.add_argument("file", type=Path, metavar="FILE")
+    add_request_options(change)
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
+    if options.step == "show":
+        require_log(options)
+        print(asyncio.run(_rules(options.log, options.cluster)), end="")  # noqa: T201
+        return 0
+    if options.step == "set":
+        return submit(options, [("change-rules", [read_text(options.file)])])
     nodes = read_node_names(options.nodes)
     report, problems = check_report(read_text(options.file), str(options.file), nodes)
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)  # noqa: T201
     print(report, end="")  # noqa: T201
     return 0
+
+
+async def _rules(url: str, cluster: str) -> str:
+    async with connect(url, cluster) as log:
+        return (await restore_state(log)).rules_text
 
 
 def read_node_names(text: str) -> list[str]:

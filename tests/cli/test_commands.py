@@ -75,11 +75,16 @@ def test_replay_says_what_the_stream_leads_to(log: tuple[str, ...]) -> None:
         assert words in text
 
 
-def test_rebalance_commands_are_events(log: tuple[str, ...]) -> None:
-    """Advice and retry are put on the stream for the leader, with the user's name; status shows the memory."""
+def test_rebalance_commands_are_requests(log: tuple[str, ...]) -> None:
+    """Advice and retry are asked for in the user's own stream, where the leader finds them; status shows the memory."""
     assert "Failures of the balancer's motions" in haes("rebalance", "status", *log)[0]
-    assert "command 1 " in haes("rebalance", "advise", *log)[0]
-    assert "command 2 " in haes("rebalance", "retry", "fa:109", "--target", "node2", *log)[0]
+    assert "asked for" in haes("rebalance", "advise", "--user", "eve", *log)[0]
+    assert "asked for" in haes("rebalance", "retry", "fa:109", "--target", "node2", "--user", "eve", *log)[0]
+    waiting = json.loads(haes("status", "--json", *log)[0])["live"]["requests"]
+    assert waiting == [
+        {"user": "eve", "verb": "rebalance-advise", "arguments": []},
+        {"user": "eve", "verb": "rebalance-retry", "arguments": ["fa:109", "node2"]},
+    ]
     assert "no resource 'fa:1'" in haes("rebalance", "retry", "fa:1", *log, status=2)[1]
 
 
