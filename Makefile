@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One worker per core keeps the suite short; pytest-xdist decides how many that is.
 PYTEST_WORKERS ?= auto
 
-.PHONY: run test chaos lint clean
+.PHONY: run test chaos soak lint clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -21,6 +21,10 @@ test: $(VENV)/.ready
 # Status 5 says that no test was selected, which is no failure.
 chaos: $(VENV)/.ready
 	$(BIN)/pytest -q -m 'chaos or soak' || [ $$? -eq 5 ]
+
+# Ten minutes of random faults; the report says what happened.
+soak: $(VENV)/.ready
+	HAES_SOAK_SECONDS=600 $(BIN)/pytest -q -s -m soak tests/chaos
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
