@@ -45,6 +45,7 @@ COMMANDS = {
     "plan": "haes.cli.plan",
     "demo": "haes.cli.demo",
     "archive": "haes.cli.archive",
+    "audit": "haes.cli.audit",
 }
 STATUS_USER = 2
 STATUS_INTERRUPTED = 130

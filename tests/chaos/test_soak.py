@@ -213,7 +213,7 @@ async def test_nothing_gives_way_under_random_faults(
         report = _report(events, faults, growth)
         print(json.dumps(report, indent=2))  # noqa: T201 - the summary is what a soak is for
         if REPORT:
-            Path(REPORT).write_text(json.dumps(report, indent=2) + "\n")  # noqa: ASYNC240 - at the very end
+            Path(REPORT).write_text(json.dumps(report, indent=2) + "\n")
         assert not {name: grown for name, grown in growth.items() if grown >= GROWTH_LIMIT}
     finally:
         await cluster.destroy()
