@@ -25,3 +25,9 @@ declare(
     "subjects",
     meaning="the manager does not lead, because events about these subjects are newer than it is",
 )
+declare("member.announced", "program types", meaning="which events the program of a manager or agent understands")
+declare(
+    "manager.waits",
+    "types members",
+    meaning="the leader does nothing for now, because members that are there do not understand what it would write",
+)

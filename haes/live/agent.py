@@ -17,6 +17,7 @@ from haes.agent.process import AgentProcess
 from haes.configuration.cluster import Intervals
 from haes.drivers.process.client import KeeperError
 from haes.live import presence
+from haes.live.announce import announce
 from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
@@ -115,6 +116,7 @@ class AgentWorker(Worker):
             batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=list(killed))
         for resource, because in strays.items():
             batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
+        announce(batch, self.lease.name)
         process.start(batch)
         running = sorted(services.keys() - strays.keys())
         batch.emit(

@@ -14,6 +14,7 @@ from events.log.port import EventLog, LeaseInfo
 from haes import settings
 from haes.configuration.cluster import Intervals
 from haes.live import presence
+from haes.live.announce import announce, not_understood
 from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
@@ -91,6 +92,7 @@ class ManagerWorker(Worker):
         self._snapshot_n = 0
         self._regression: tuple[int, int] | None = None
         self._declined = False
+        self._waiting_for: dict[str, list[str]] | None = None
 
     @property
     def leads(self) -> bool:
@@ -105,6 +107,7 @@ class ManagerWorker(Worker):
     async def _begin(self) -> None:
         process = ManagerProcess(self.node)
         batch = await self._batch()
+        announce(batch, self.lease.name)
         process.start(batch)
         await self.replica.append(batch, self.lease)
         self._process = process
@@ -212,6 +215,11 @@ class ManagerWorker(Worker):
         loads = self._window.loads(state)
         self._say_what_was_lost(batch)
         process.round(batch, port, lambda: self._inputs(process, batch, leases, loads, requests, wanted, early=early))
+        behind = not_understood(batch.events, state, leases)
+        if behind:
+            await self._wait_for_upgrade(behind)
+            return
+        self._waiting_for = None
         lease = self._leader if self._leader.valid() else self.lease
         await self.replica.append(batch, lease)
         self._process, self._wanted, self._news, self._regression = process, wanted, False, None
@@ -222,6 +230,18 @@ class ManagerWorker(Worker):
         await forget_requests(self.log.side, requests)
         await self._fence_wanted(leases)
         await self._keep_snapshot()
+
+    async def _wait_for_upgrade(self, behind: dict[str, list[str]]) -> None:
+        """Writes nothing that somebody who is there cannot read; tried again every round."""
+        self._round_due = boottime() + self._intervals.round
+        self._news = False
+        if behind != self._waiting_for:
+            self._waiting_for = behind
+            types, members = sorted(behind), sorted({name for names in behind.values() for name in names})
+            _log.error("%s cannot read %s yet; upgrade them", ", ".join(members), ", ".join(types))
+            batch = await self._batch()
+            batch.emit("manager.waits", self.node, about=", ".join(members), types=types, members=members)
+            await self.replica.append(batch, self.lease)
 
     def _say_what_was_lost(self, batch: Batch) -> None:
         if self._regression is None or not self._leader.valid():

@@ -38,6 +38,7 @@ class ClusterState:
         resources: resource -> record.
         agents: node -> what its agent reported.
         managers: node -> state of its manager's machine.
+        announced: lease of a manager or agent -> event type -> the version that its program understands.
         commands: what operators asked for and nobody looked at yet, by id.
         command_count: commands ever received.
         requests: user -> the last entry of his own stream that was taken over.
@@ -49,6 +50,7 @@ class ClusterState:
     __slots__ = (
         "_own",
         "agents",
+        "announced",
         "at",
         "balance",
         "command_count",
@@ -103,6 +105,7 @@ class ClusterState:
         self.resources: dict[str, ResourceRecord] = {}
         self.agents: dict[str, AgentRecord] = {}
         self.managers: dict[str, str] = {}
+        self.announced: dict[str, dict[str, int]] = {}
         self.commands: dict[int, Command] = {}
         self.command_count = 0
         self.requests: dict[str, str] = {}
@@ -132,6 +135,7 @@ class ClusterState:
         copy.resources = dict(self.resources)
         copy.agents = dict(self.agents)
         copy.managers = dict(self.managers)
+        copy.announced = dict(self.announced)
         copy.commands = dict(self.commands)
         copy.requests = dict(self.requests)
         copy.balance = self.balance.copy()

@@ -37,6 +37,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["resources"] = {name: _shallow(item) for name, item in sorted(state.resources.items())}
     data["agents"] = {name: asdict(item) for name, item in sorted(state.agents.items())}
     data["managers"] = dict(sorted(state.managers.items()))
+    data["announced"] = {name: dict(sorted(types.items())) for name, types in sorted(state.announced.items())}
     data["commands"] = [asdict(state.commands[number]) for number in sorted(state.commands)]
     data["requests"] = dict(sorted(state.requests.items()))
     data["balance"] = describe_balance(state)

@@ -71,6 +71,11 @@ def manager_entered(entered: str, state: ClusterState, subject: str, payload: Pa
     state.managers[subject] = MANAGER.apply(previous, entered)
 
 
+def member_announced(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`member.announced`."""
+    state.announced[subject] = dict(payload["types"])
+
+
 def agent_reported(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`agent.reported`."""
     state.agents[subject] = AgentRecord(state=payload["state"], mode=payload["mode"])
@@ -85,6 +90,7 @@ NODE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = 
     "node.fence_confirmed": fence_confirmed,
     "leader.elected": leader_elected,
     "agent.reported": agent_reported,
+    "member.announced": member_announced,
     **{f"node.{entered}": partial(node_entered, entered) for entered in NODE.states},
     **{
         f"manager.{entered}": partial(manager_entered, entered)
