@@ -120,7 +120,8 @@ async def begin_patiently(log: EventLog, configuration: ClusterConfiguration, by
         except LogUnavailable as error:
             outage.begin(error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), RETRY_INTERVAL)
+                async with asyncio.timeout(RETRY_INTERVAL):
+                    await stop.wait()
         else:
             outage.end()
             return True

@@ -126,7 +126,10 @@ class Worker(ABC):
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._wake.wait(), max(0.0, self._pause()))
+            # Not wait_for, which may swallow a cancellation that comes together with what it waits for.
+            async with asyncio.timeout(max(0.0, self._pause())):
+                await self._wake.wait()
+        if self._wake.is_set():
             await asyncio.sleep(SETTLE_INTERVAL)
         self._wake.clear()
 
@@ -148,7 +151,8 @@ class Worker(ABC):
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
             with suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), LEASE_INTERVAL)
+                async with asyncio.timeout(LEASE_INTERVAL):
+                    await stop.wait()
 
     async def _renew_for_ever(self) -> None:
         while True:

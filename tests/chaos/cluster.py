@@ -304,10 +304,20 @@ class LiveCluster:
 
 
 def _check_epochs(events: Sequence[Event]) -> None:
+    """Agents' epochs never fall; what is decided bears the epoch of the leader that was elected last."""
     highest: dict[str, int] = {}
+    leader = 0
     for event in events:
-        assert event.epoch >= highest.get(event.by, 0), f"epoch of {event.by} fell at {event.n}"
-        highest[event.by] = event.epoch
+        if event.type == "leader.elected":
+            assert event.epoch > leader, f"a leader was elected at {event.n} with an old epoch"
+            leader = event.epoch
+        if event.by.endswith("/lrm"):
+            assert event.epoch >= highest.get(event.by, 0), f"epoch of {event.by} fell at {event.n}"
+            highest[event.by] = event.epoch
+        elif event.by.endswith("/crm") and event.type.startswith(("resource.", "node.", "balance.", "command.")):
+            assert event.epoch == leader, (
+                f"{event.by} decided at {event.n} with epoch {event.epoch}, the leader's is {leader}"
+            )
 
 
 def _check_running_periods(events: Sequence[Event]) -> None:
