@@ -21,6 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from events.errors import HaesError, LogUnavailable, UserError
+from events.log.durability import LOCAL
 from events.log.redis import OLDEST_SERVER, RedisLog
 
 # Seconds for a server to answer after its start; reading an append-only file of some million events takes that long.
@@ -217,15 +218,16 @@ class EmbeddedRedis:
 class EmbeddedLog(RedisLog):
     """A log on the embedded server of a data folder; opening it starts the server, closing it stops what it started."""
 
-    def __init__(self, folder: Path, cluster: str) -> None:
+    def __init__(self, folder: Path, cluster: str, *, durability: str = LOCAL) -> None:
         """Prepares a log; `open` starts the server and connects.
 
         Args:
             folder: the data folder.
             cluster: name of the cluster.
+            durability: when an append counts as done.
         """
         self.server = EmbeddedRedis(folder)
-        super().__init__(self.server.url, cluster)
+        super().__init__(self.server.url, cluster, durability=durability)
         self.shown = f"embedded:{folder}"
 
     async def open(self) -> None:

@@ -125,6 +125,8 @@ class EventLog(ABC):
     """
 
     cluster: str
+    # What an operator should know of the place where the log is kept, in words; known when the log is open.
+    warnings: tuple[str, ...] = ()
 
     @property
     @abstractmethod

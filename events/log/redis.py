@@ -16,6 +16,7 @@ from events.envelope import Event
 from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavailable, UserError
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
+from events.log.durability import LOCAL, read_durability
 from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
 from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
@@ -36,16 +37,18 @@ _NOTE = b"note:"
 class RedisLog(EventLog):
     """A log on a Redis server."""
 
-    def __init__(self, url: str, cluster: str) -> None:
+    def __init__(self, url: str, cluster: str, *, durability: str = LOCAL) -> None:
         """Prepares a log; `open` connects it.
 
         Args:
-            url: `redis://`, `rediss://` or `unix://`.
+            url: one of the schemes in `events/url.py` that name a server.
             cluster: name of the cluster.
+            durability: when an append counts as done, see `events/log/durability.py`.
 
         Raises:
-            UserError: a cluster cannot be called so.
+            UserError: a cluster cannot be called so, or there is no such durability.
         """
+        self._durability = read_durability(durability)
         self.cluster = cluster
         self.url = url
         self.shown = hide_password(url)
@@ -60,7 +63,7 @@ class RedisLog(EventLog):
 
     async def open(self) -> None:
         """See EventLog."""
-        server = Server(self.url, self.shown, self._adopt)
+        server = Server(self.url, self.shown, self.cluster, self._adopt)
         reader = StreamReader(server, self._keys, self.cluster)
         try:
             with translated(self.shown):
@@ -150,13 +153,24 @@ class RedisLog(EventLog):
         check_batch(events)
         keys, arguments = self._append_call(Batch(events, token, expect, command))
         try:
-            reply = await self._server.run(scripts.APPEND, keys, arguments)
+            if self._durability.needs_proof:
+                reply, proof = await self._server.run_and_prove(
+                    scripts.APPEND, keys, arguments, self._keys.head, self._durability.command()
+                )
+            else:
+                reply, proof = await self._server.run(scripts.APPEND, keys, arguments), None
         except CLIENT_ERRORS as error:
             raise self._append_error(error) from error
-        return self._appended(reply, token)
+        appended = self._appended(reply, token)
+        shortage = self._durability.shortage(proof)
+        if shortage is not None:
+            raise LogUnavailable(f"{self.shown}: event {appended.first_n} is written, but {shortage}")
+        return appended
 
     async def append_many(self, batches: Sequence[Batch]) -> list[Appended | HaesError]:
         """See EventLog; when the connection breaks, all batches have an unknown outcome."""
+        if self._durability.needs_proof:
+            return [await self._append_one(batch) for batch in batches]
         for batch in batches:
             check_batch(batch.events)
         replies: list[Any]
@@ -173,6 +187,12 @@ class RedisLog(EventLog):
             except HaesError as error:
                 results.append(error)
         return results
+
+    async def _append_one(self, batch: Batch) -> Appended | HaesError:
+        try:
+            return await self.append(batch.events, token=batch.token, expect=batch.expect, command=batch.command)
+        except HaesError as error:
+            return error
 
     async def versions(self, subjects: Iterable[str]) -> dict[str, int]:
         """See EventLog."""
@@ -318,6 +338,13 @@ class RedisLog(EventLog):
         if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SERVER:
             oldest = ".".join(map(str, OLDEST_SERVER))
             raise UserError(f"{self.shown}: the server is Redis {version}; {oldest} or newer is needed")
+        self._durability.check_server(about.get("redis_version", "0"), self.shown)
+        persistence = await server.info("persistence")
+        self.warnings = ()
+        if persistence.get("aof_enabled") == "0":
+            self.warnings = (
+                f"{self.shown}: the server keeps no append-only file (appendonly no); what it has is lost when it ends",
+            )
         policy = (await server.info("memory")).get("maxmemory_policy", "noeviction")
         if policy.startswith("allkeys"):
             raise UserError(

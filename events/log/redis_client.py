@@ -17,6 +17,7 @@ from redis.exceptions import NoScriptError, ResponseError
 
 from events.errors import UserError
 from events.log.redis_errors import hide_password
+from events.log.redis_places import SENTINEL, MovingConnection, MovingTlsConnection, read_places, split_scheme
 from events.log.scripts import Script
 
 # Seconds for a connection to be made: several round trips across a slow network, far less than a term of a lease.
@@ -39,7 +40,7 @@ PIPELINE_CALLS = 100
 # Keys and arguments of one run of a script.
 Call = tuple[Sequence[str], Sequence[bytes | str | int]]
 
-SCHEMES = ("redis", "rediss", "unix")
+SCHEMES = ("redis", "rediss", "unix", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster")
 # What may stand in the query of a URL. Timeouts and protocol may not: what is right for them is known here.
 _QUERY = ("db", "username", "password")
 _QUERY_WITH_TLS = (
@@ -49,7 +50,7 @@ _QUERY_WITH_TLS = (
 )
 
 
-def _address(url: str) -> dict[str, Any]:
+def _address(url: str, cluster: str) -> dict[str, Any]:
     """Returns what the URL says about the server, as arguments of a connection pool."""
     shown = hide_password(url)
     parts = urlsplit(url)
@@ -57,10 +58,13 @@ def _address(url: str) -> dict[str, Any]:
         raise UserError(
             f"{shown}: '{parts.scheme}' is not a scheme of a Redis server; allowed are {', '.join(SCHEMES)}"
         )
-    allowed = _QUERY_WITH_TLS if parts.scheme == "rediss" else _QUERY
+    base, kind = split_scheme(parts.scheme)
+    allowed = _QUERY_WITH_TLS if base == "rediss" else _QUERY
     for name, _ in parse_qsl(parts.query, keep_blank_values=True):
         if name not in allowed:
             raise UserError(f"{shown}: '{name}' is not known in such a URL; allowed are {', '.join(allowed)}")
+    if kind:
+        return _moving(url, shown, cluster)
     try:
         options = dict(parse_url(url))
     except ValueError as error:
@@ -70,8 +74,33 @@ def _address(url: str) -> dict[str, Any]:
     return options
 
 
+def _moving(url: str, shown: str, cluster: str) -> dict[str, Any]:
+    """Returns the arguments for a server whose place is asked for at every connection."""
+    parts = urlsplit(url)
+    base, kind = split_scheme(parts.scheme)
+    try:
+        user = parts.netloc.rpartition("@")[0]
+        # The address stands for whichever it is; user, password and query are the server's.
+        options = dict(
+            parse_url(f"{base}://{user}@moving/?{parts.query}" if user else f"{base}://moving/?{parts.query}")
+        )
+    except ValueError as error:
+        raise UserError(f"{shown}: {error}") from error
+    tls = options.pop("connection_class", None) is not None
+    asking = {name: value for name, value in options.items() if name not in {"host", "port", "db"}}
+    if tls:
+        asking["ssl"] = True
+    if kind == SENTINEL:
+        # Sentinels have users of their own, mostly none.
+        asking = {name: value for name, value in asking.items() if name not in {"username", "password"}}
+    options["places"] = read_places(url, shown, cluster, asking)
+    options["connection_class"] = MovingTlsConnection if tls else MovingConnection
+    return options
+
+
 def make_client(
     url: str,
+    cluster: str,
     *,
     timeout: float,
     on_connect: Callable[[AbstractConnection], Awaitable[None]] | None = None,
@@ -80,13 +109,14 @@ def make_client(
 
     Args:
         url: of the server.
+        cluster: name of the cluster, which decides where its keys are in a cluster of servers.
         timeout: seconds for the reply to a command.
         on_connect: makes a new connection ready, in place of the client's own way.
 
     Raises:
         UserError: the URL is not one of a Redis server.
     """
-    options = _address(url) | {
+    options = _address(url, cluster) | {
         "socket_timeout": timeout,
         "socket_connect_timeout": CONNECT_TIMEOUT,
         "socket_read_size": READ_SIZE,
@@ -150,22 +180,23 @@ class Server:
     """A Redis server as the log uses it: a client for commands, another one for reads that block."""
 
     def __init__(
-        self, url: str, shown: str, on_other_server: Callable[[AbstractConnection, str], Awaitable[None]]
+        self, url: str, shown: str, cluster: str, on_other_server: Callable[[AbstractConnection, str], Awaitable[None]]
     ) -> None:
         """Prepares the clients; they connect when they are first used.
 
         Args:
             url: of the server.
             shown: the URL as messages show it.
+            cluster: name of the cluster.
             on_other_server: called on each new connection, before anything else is sent on it, when it leads to a
                 server with another run id than the one before: another server took over, or it was restarted.
         """
         self.shown = shown
         self.run_id: str | None = None
         self._on_other_server = on_other_server
-        self.commands = make_client(url, timeout=COMMAND_TIMEOUT, on_connect=self._greet)
+        self.commands = make_client(url, cluster, timeout=COMMAND_TIMEOUT, on_connect=self._greet)
         # Its own connections, because a blocked one can do nothing else, and its own, longer timeout.
-        self.followers = make_client(url, timeout=READER_TIMEOUT)
+        self.followers = make_client(url, cluster, timeout=READER_TIMEOUT)
 
     async def close(self) -> None:
         """Closes all connections."""
@@ -181,6 +212,37 @@ class Server:
             return await self.execute("EVALSHA", script.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             return await self.execute("EVAL", script.source, len(keys), *keys, *arguments)
+
+    async def run_and_prove(
+        self,
+        script: Script,
+        keys: Sequence[str],
+        arguments: Sequence[bytes | str | int],
+        touched: str,
+        proof: Sequence[str | int],
+    ) -> tuple[Any, Any]:
+        """Runs a script, then asks on the same connection how far what it wrote has got; returns both replies.
+
+        A repeated append writes nothing, and a server proves only what a connection has written, so a counter in the
+        hash `touched` is written before it is asked.
+
+        Raises what the client raises.
+        """
+        connection = await self.borrow()
+        try:
+            try:
+                reply = await ask(connection, "EVALSHA", script.digest, len(keys), *keys, *arguments)
+            except NoScriptError:
+                reply = await ask(connection, "EVAL", script.source, len(keys), *keys, *arguments)
+            await ask(connection, "HINCRBY", touched, "proofs", 1)
+            return reply, await ask(connection, *proof)
+        except ResponseError:
+            raise
+        except BaseException:
+            await connection.disconnect()
+            raise
+        finally:
+            await self.give_back(connection)
 
     async def run_many(self, script: Script, calls: Iterable[Call]) -> list[Any]:
         """Runs a script once for each call, in order, in few round trips, and returns the replies.

@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> int:
         raise UserError(f"{options.config}: there is no node '{node}'; known are {known}")
     configure_logs(options.log_format, verbose=options.verbose)
     place = Place(want.directory / node, "agent")
-    log = open_log(want.log, want.cluster)
+    log = open_log(want.log, want.cluster, want.configuration.durability)
     owner = owner_name(node, "lrm", want.directory)
     live = build_node(place.directory, node, want.configuration.nodes[node], lambda: worker.replica.state)
     worker = AgentWorker(log, node, live, want.configuration.intervals, owner, socket.gethostname())

@@ -21,7 +21,7 @@ def run(options: argparse.Namespace) -> int:
     want = wanted(options)
     configure_logs(options.log_format, verbose=options.verbose)
     place = Place(want.directory / options.node, "manager")
-    log = open_log(want.log, want.cluster)
+    log = open_log(want.log, want.cluster, want.configuration.durability)
     worker = ManagerWorker(
         log, options.node, want.configuration.intervals, owner_name(options.node, "crm", want.directory)
     )

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from events.errors import UserError
+from events.log.durability import read_durability
 from haes import settings as cluster_settings
 from haes.configuration import values
 from haes.configuration.resource import check_changes
 from haes.rules.parse import parse_rules
 from haes.rules.report import doubts
 from haes.rules.values import is_node
-
-DURABILITY = ("local", "fsync")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +179,11 @@ def _nodes(table: Mapping[str, Any]) -> dict[str, NodeValues]:
 
 
 def _durability(value: object) -> str:
-    kind, _, count = str(value).partition(":")
-    if value in DURABILITY or (kind == "replicas" and count.isdecimal() and int(count) > 0):
-        return str(value)
-    raise Misplaced(
-        ("cluster", "durability"), f"'durability' cannot be {value!r}; allowed is local, fsync or replicas:N"
-    )
+    try:
+        read_durability(str(value))
+    except UserError as error:
+        raise Misplaced(("cluster", "durability"), str(error)) from error
+    return str(value)
 
 
 def _rules(text: object, nodes: Mapping[str, NodeValues]) -> str:

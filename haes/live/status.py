@@ -32,6 +32,7 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
             "n": head.n,
             "last_event_at": state.at,
             "snapshots": await log.snapshot_numbers(),
+            "warnings": list(log.warnings),
         },
         "leader": _holder(leases.get(LEADER_LEASE)),
         "agents": {node: _agent(leases.get(agent_lease(node)), node) for node in sorted(state.members)},
@@ -50,7 +51,7 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
             {"user": request.user, "verb": request.verb, "arguments": list(request.arguments)}
             for request in await pending_requests(log.side, state)
         ],
-        "trouble": trouble(state, leases),
+        "trouble": [*trouble(state, leases), *log.warnings],
     }
     return state, live
 

@@ -314,7 +314,11 @@ def _check_epochs(events: Sequence[Event]) -> None:
         if event.by.endswith("/lrm"):
             assert event.epoch >= highest.get(event.by, 0), f"epoch of {event.by} fell at {event.n}"
             highest[event.by] = event.epoch
-        elif event.by.endswith("/crm") and event.type.startswith(("resource.", "node.", "balance.", "command.")):
+        elif (
+            leader
+            and event.by.endswith("/crm")
+            and event.type.startswith(("resource.", "node.", "balance.", "command."))
+        ):
             assert event.epoch == leader, (
                 f"{event.by} decided at {event.n} with epoch {event.epoch}, the leader's is {leader}"
             )
