@@ -22,7 +22,8 @@ from pathlib import Path
 
 from events.errors import HaesError, LogUnavailable, UserError
 from events.log.durability import LOCAL
-from events.log.redis import OLDEST_SERVER, RedisLog
+from events.log.redis import RedisLog
+from events.log.redis_fitness import OLDEST_SERVER
 
 # Seconds for a server to answer after its start; reading an append-only file of some million events takes that long.
 START_LIMIT = 60.0

@@ -7,7 +7,7 @@ declare(
     "known_n found_n generation lost",
     meaning="the log lost its tail: it had known_n events and has found_n; lost: [n, type, subject] of those known",
 )
-declare("log.accepted", "n", meaning="an operator accepts the log as it is, whatever it lost")
+declare("log.accepted", "n log_id", meaning="an operator accepts the log as it is, whatever it lost")
 declare(
     "log.unreadable",
     "type newer reason",

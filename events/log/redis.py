@@ -3,13 +3,13 @@
 Knows nothing about HA, nor where the server comes from. Works on Redis 6.2 and newer and on Valkey.
 """
 
-import re
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import NoPermissionError
 
 from events.codec import encode_fields
 from events.envelope import Event
@@ -20,6 +20,7 @@ from events.log.durability import LOCAL, read_durability
 from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
 from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
+from events.log.redis_fitness import check_server
 from events.log.redis_keys import keys_of
 from events.log.redis_reader import StreamReader
 from events.log.redis_side import RedisSideStreams
@@ -27,9 +28,6 @@ from events.log.side import SideStreams
 
 # Seconds after which a command id is forgotten: longer than any outage after which a writer still repeats an append.
 COMMAND_AGE = 24 * 3600
-# The oldest server that has every command in use (exclusive ranges of streams came with it).
-OLDEST_SERVER = (6, 2)
-
 _MICRO = 1_000_000
 _NOTE = b"note:"
 
@@ -67,9 +65,8 @@ class RedisLog(EventLog):
         reader = StreamReader(server, self._keys, self.cluster)
         try:
             with translated(self.shown):
-                await self._check_server(server)
-                await self._create(server)
-                await server.execute("SCRIPT LOAD", scripts.APPEND.source)
+                self.warnings = await check_server(server, self._durability)
+                await self._prepare(server)
                 # Reads the stream once: it must be one, and be there when the head says so.
                 await reader.ends()
         except BaseException:
@@ -331,26 +328,14 @@ class RedisLog(EventLog):
             raise missing(self.cluster)
         raise LogConflict(f"{self.shown}: {rest[0].decode()}")
 
-    async def _check_server(self, server: Server) -> None:
-        """Refuses a server that cannot keep a log, or would not."""
-        about = await server.info("server")
-        version = about.get("redis_version", "0")
-        if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < OLDEST_SERVER:
-            oldest = ".".join(map(str, OLDEST_SERVER))
-            raise UserError(f"{self.shown}: the server is Redis {version}; {oldest} or newer is needed")
-        self._durability.check_server(about.get("redis_version", "0"), self.shown)
-        persistence = await server.info("persistence")
-        self.warnings = ()
-        if persistence.get("aof_enabled") == "0":
-            self.warnings = (
-                f"{self.shown}: the server keeps no append-only file (appendonly no); what it has is lost when it ends",
-            )
-        policy = (await server.info("memory")).get("maxmemory_policy", "noeviction")
-        if policy.startswith("allkeys"):
-            raise UserError(
-                f"{self.shown}: maxmemory-policy is {policy}, under which the server may drop the log; use noeviction"
-            )
-        server.run_id = about.get("run_id", "")
+    async def _prepare(self, server: Server) -> None:
+        """Creates the log where there is none; a user who may only read finds one or is refused."""
+        try:
+            await self._create(server)
+            await server.execute("SCRIPT LOAD", scripts.APPEND.source)
+        except NoPermissionError:
+            if not await server.execute("EXISTS", self._keys.head):
+                raise
 
     async def _create(self, server: Server) -> None:
         """Creates the head where there is no log."""
@@ -366,7 +351,9 @@ class RedisLog(EventLog):
         """Tells the log that another server keeps it now; a log that is gone stays gone."""
         leases = await ask(connection, "HKEYS", self._keys.epochs)
         keys, arguments = self._create_arguments(leases, "", run_id)
-        await ask(connection, "EVAL", scripts.CREATE.source, len(keys), *keys, *arguments)
+        # Whoever may only read leaves this to those who write.
+        with suppress(NoPermissionError):
+            await ask(connection, "EVAL", scripts.CREATE.source, len(keys), *keys, *arguments)
 
     def _create_arguments(self, leases: Iterable[bytes], log_id: str, run_id: str) -> tuple[list[str], list[str]]:
         keys = self._keys

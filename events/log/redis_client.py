@@ -193,6 +193,8 @@ class Server:
         """
         self.shown = shown
         self.run_id: str | None = None
+        # The server has commands for scripts that only read (Redis 7 and newer).
+        self.tells_reading = False
         self._on_other_server = on_other_server
         self.commands = make_client(url, cluster, timeout=COMMAND_TIMEOUT, on_connect=self._greet)
         # Its own connections, because a blocked one can do nothing else, and its own, longer timeout.
@@ -212,6 +214,18 @@ class Server:
             return await self.execute("EVALSHA", script.digest, len(keys), *keys, *arguments)
         except NoScriptError:
             return await self.execute("EVAL", script.source, len(keys), *keys, *arguments)
+
+    async def run_reading(self, script: Script, keys: Sequence[str], arguments: Sequence[bytes | str | int]) -> Any:
+        """Runs a script that only reads, with no more rights than reading takes where the server tells them apart.
+
+        Raises what the client raises.
+        """
+        if not self.tells_reading:
+            return await self.run(script, keys, arguments)
+        try:
+            return await self.execute("EVALSHA_RO", script.digest, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return await self.execute("EVAL_RO", script.source, len(keys), *keys, *arguments)
 
     async def run_and_prove(
         self,

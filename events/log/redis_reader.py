@@ -151,7 +151,7 @@ class StreamReader:
     async def _find(self, after: int) -> str:
         """Returns the id of event `after`; the start of the log, where numbers tell the rest, when it is gone."""
         with translated(self._server.shown):
-            found: bytes = await self._server.run(scripts.FIND, [self._keys.events], [after])
+            found: bytes = await self._server.run_reading(scripts.FIND, [self._keys.events], [after])
         if found:
             return found.decode()
         head = await self.head()

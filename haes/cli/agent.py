@@ -10,6 +10,7 @@ from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.agent import AgentWorker
 from haes.live.build import build_node
 from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
+from haes.live.seen import SeenFile
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -30,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
     log = open_log(want.log, want.cluster, want.configuration.durability)
     owner = owner_name(node, "lrm", want.directory)
     live = build_node(place.directory, node, want.configuration.nodes[node], lambda: worker.replica.state)
-    worker = AgentWorker(log, node, live, want.configuration.intervals, owner, socket.gethostname())
+    seen = SeenFile(place.directory / "agent.seen")
+    worker = AgentWorker(log, node, live, want.configuration.intervals, owner, socket.gethostname(), seen)
 
     async def work(stop: asyncio.Event) -> None:
         try:

@@ -46,6 +46,8 @@ COMMANDS = {
     "demo": "haes.cli.demo",
     "archive": "haes.cli.archive",
     "audit": "haes.cli.audit",
+    "log": "haes.cli.log",
+    "acl": "haes.cli.acl",
 }
 STATUS_USER = 2
 STATUS_INTERRUPTED = 130

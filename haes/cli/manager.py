@@ -7,6 +7,7 @@ from events.url import open_log
 from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.manager import ManagerWorker
 from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
+from haes.live.seen import SeenFile
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -22,9 +23,9 @@ def run(options: argparse.Namespace) -> int:
     configure_logs(options.log_format, verbose=options.verbose)
     place = Place(want.directory / options.node, "manager")
     log = open_log(want.log, want.cluster, want.configuration.durability)
-    worker = ManagerWorker(
-        log, options.node, want.configuration.intervals, owner_name(options.node, "crm", want.directory)
-    )
+    seen = SeenFile(place.directory / "manager.seen")
+    owner = owner_name(options.node, "crm", want.directory)
+    worker = ManagerWorker(log, options.node, want.configuration.intervals, owner, seen)
 
     async def work(stop: asyncio.Event) -> None:
         try:

@@ -21,6 +21,7 @@ from haes.live.announce import announce
 from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
+from haes.live.seen import SeenFile
 from haes.live.telemetry import publish
 from haes.live.version import PROGRAM_VERSION
 from haes.live.work import Work
@@ -78,9 +79,18 @@ class AgentWorker(Worker):
         work: its jobs.
     """
 
-    def __init__(self, log: EventLog, node: str, live: LiveNode, intervals: Intervals, owner: str, host: str) -> None:
+    def __init__(
+        self,
+        log: EventLog,
+        node: str,
+        live: LiveNode,
+        intervals: Intervals,
+        owner: str,
+        host: str,
+        seen: SeenFile | None = None,
+    ) -> None:
         lease = HeldLease(log, presence.agent_lease(node), owner, intervals.agent_lease)
-        super().__init__(log, node, presence.AGENT_PART, lease)
+        super().__init__(log, node, presence.AGENT_PART, lease, seen)
         self._live = live
         self._host = host
         self._intervals = intervals

@@ -18,6 +18,7 @@ from haes.live.announce import announce, not_understood
 from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
+from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
 from haes.live.version import PROGRAM_VERSION
 from haes.live.worker import Worker
@@ -77,8 +78,10 @@ def _copy(process: ManagerProcess) -> ManagerProcess:
 class ManagerWorker(Worker):
     """One manager; its name is usually that of the node that it runs on."""
 
-    def __init__(self, log: EventLog, node: str, intervals: Intervals, owner: str) -> None:
-        super().__init__(log, node, "crm", HeldLease(log, f"manager/{node}", owner, intervals.leader_lease))
+    def __init__(
+        self, log: EventLog, node: str, intervals: Intervals, owner: str, seen: SeenFile | None = None
+    ) -> None:
+        super().__init__(log, node, "crm", HeldLease(log, f"manager/{node}", owner, intervals.leader_lease), seen)
         self._intervals = intervals
         self._leader = HeldLease(log, LEADER_LEASE, owner, intervals.leader_lease)
         self._process = ManagerProcess(node)
@@ -306,7 +309,9 @@ class ManagerWorker(Worker):
                 await held.release()
                 del self._fencing[node]
         for node in self._wanted - self._fencing.keys():
-            if not presence.is_over(leases.get(presence.agent_lease(node))):
+            lease_of_agent = leases.get(presence.agent_lease(node))
+            # A lease that is not there proves something only to whoever has watched for its longest term.
+            if not presence.is_over(lease_of_agent) or (lease_of_agent is None and boottime() < self._grace_until):
                 continue
             kept = presence.kept_resources(self.replica.state, node)
             if kept and node not in self.replica.state.fence_confirmed:

@@ -17,6 +17,7 @@ from haes.configuration.cluster import Intervals
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL
 from haes.live.replica import Replica
+from haes.live.seen import Seen, SeenFile
 from haes.state.batch import Batch
 
 _log = logging.getLogger(__name__)
@@ -38,24 +39,32 @@ class Worker(ABC):
         lease: its own lease; it writes under it.
     """
 
-    def __init__(self, log: EventLog, node: str, part: str, lease: HeldLease) -> None:
+    def __init__(self, log: EventLog, node: str, part: str, lease: HeldLease, seen: SeenFile | None = None) -> None:
         self.node = node
         self.log = log
         self.lease = lease
+        self._stop = asyncio.Event()
         self.replica = Replica(log, self._see)
         self._by = f"{node}/{part}"
         self._wake = asyncio.Event()
         self._fault: LogFault | None = None
+        self._seen_file = seen
+        self._seen: Seen | None = None if seen is None else seen.load()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until it is told to stop, then leaves in good order."""
+        self._stop = stop
         await self._persist(self.replica.open)
+        await self._wait_for_known_log(stop)
         await self._take_lease(stop)
         if stop.is_set():
             return
         # What came before the lease was granted must be known before anything is done.
         await self._persist(self.replica.catch_up)
         await self._persist(self._begin)
+        if self._seen is not None and self._seen.n > self.replica.state.n:
+            await self._persist(lambda: self._regressed(self._seen.n if self._seen else 0))
+        self._note_position()
         stopper = asyncio.create_task(self._wake_on(stop), name=f"{self._by} stop")
         async with asyncio.TaskGroup() as group:
             tasks = [
@@ -159,6 +168,7 @@ class Worker(ABC):
             pause = self.lease.interval
             try:
                 await self._renew()
+                self._note_position()
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
                 pause = RETRY_INTERVAL
@@ -215,8 +225,39 @@ class Worker(ABC):
         _log.error("the log is not what it was: %s", fault)
         known = self.replica.state.n
         await self.replica.rebuild()
+        await self._wait_for_known_log(self._stop)
         self._fault = None
         await self._regressed(known)
+
+    async def _wait_for_known_log(self, stop: asyncio.Event) -> None:
+        """Does nothing on a log that is another one, or an empty one, until that is accepted or the known one is back.
+
+        Acting on it would start services that run elsewhere, and stop those that nobody configured there.
+        """
+        said = False
+        while self._seen is not None and not stop.is_set():
+            position = self.replica.checkpoint
+            if position.log_id in {self._seen.log_id, self.replica.state.accepted_log}:
+                return
+            if not said:
+                said = True
+                _log.error(
+                    "this is log %s with %d events, known is %s with %d; 'haes log accept-regression' lets it go on",
+                    *(position.log_id, self.replica.state.n, self._seen.log_id, self._seen.n),
+                )
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LEASE_INTERVAL):
+                    await stop.wait()
+            with suppress(LogUnavailable, LogFault):
+                await self.replica.rebuild()
+
+    def _note_position(self) -> None:
+        """Keeps in mind, across restarts, which log this is and how far it goes."""
+        position = self.replica.checkpoint
+        generation = 0 if self.lease.token is None else self.lease.token.generation
+        self._seen = Seen(position.log_id, position.n, generation)
+        if self._seen_file is not None:
+            self._seen_file.save(self._seen)
 
     @abstractmethod
     async def _regressed(self, known_n: int) -> None:

@@ -24,6 +24,7 @@ class ClusterState:
         present: nodes that the present leader saw in its last round that changed something about it.
         last_online: node -> when it was last seen online, for the fencing delay; known to the present leader only.
         maintenance: nodes that operators took out of service.
+        accepted_log: id of the log that an operator accepted although others knew another one, or None.
         fence_confirmed: nodes of which an operator said that they run nothing any more, until they are back.
         disarm: set while HA is being taken, or is, out of action.
         leader: the node whose manager leads, or None.
@@ -49,6 +50,7 @@ class ClusterState:
 
     __slots__ = (
         "_own",
+        "accepted_log",
         "agents",
         "announced",
         "at",
@@ -92,6 +94,7 @@ class ClusterState:
         self.last_online: dict[str, float] = {}
         self.maintenance: set[str] = set()
         self.fence_confirmed: set[str] = set()
+        self.accepted_log: str | None = None
         self.disarm: Disarm | None = None
         self.leader: str | None = None
         self.scheduler: str | None = None
@@ -130,6 +133,7 @@ class ClusterState:
         copy.last_online = dict(self.last_online)
         copy.maintenance = set(self.maintenance)
         copy.fence_confirmed = set(self.fence_confirmed)
+        copy.accepted_log = self.accepted_log
         copy.settings = self.settings  # replaced as a whole, never changed in place
         copy.configurations = dict(self.configurations)
         copy.resources = dict(self.resources)

@@ -31,6 +31,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["last_online"] = dict(sorted(state.last_online.items()))
     data["maintenance"] = sorted(state.maintenance)
     data["fence_confirmed"] = sorted(state.fence_confirmed)
+    data["accepted_log"] = state.accepted_log
     data["disarm"] = None if state.disarm is None else asdict(state.disarm)
     data["settings"] = {section: dict(sorted(values.items())) for section, values in sorted(state.settings.items())}
     data["configurations"] = {name: _shallow(item) for name, item in sorted(state.configurations.items())}

@@ -104,8 +104,14 @@ def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: f
     state.commands.pop(payload["id"], None)
 
 
+def log_accepted(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`log.accepted`."""
+    state.accepted_log = payload["log_id"]
+
+
 CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "cluster.created": created,
+    "log.accepted": log_accepted,
     "cluster.imported": imported,
     "cluster.membership": membership,
     "settings.changed": settings_changed,

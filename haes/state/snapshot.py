@@ -32,6 +32,7 @@ _PLAIN = (
     "nodes",
     "last_online",
     "managers",
+    "accepted_log",
     "announced",
     "requests",
     "versions",

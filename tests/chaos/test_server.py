@@ -12,6 +12,7 @@ from events.log import scripts
 from events.log.redis_keys import keys_of
 from tests.chaos.cluster import AGENT_LEASE, LiveCluster
 from tests.chaos.redis_server import RedisServer
+from tests.cli.running import haes
 from tests.events.proxy import Proxy
 
 pytestmark = pytest.mark.chaos
@@ -176,3 +177,31 @@ async def _ask(redis: RedisServer, *command: Any) -> Any:
 
     with Redis(unix_socket_path=str(redis.socket)) as client:
         return client.execute_command(*command)
+
+
+async def test_a_log_that_is_another_one_is_not_acted_upon(make: Make, redis: RedisServer) -> None:
+    """When the server comes back empty nothing is started or stopped anew until an operator accepts that log."""
+    cluster = await make()
+    old = await _log_id(cluster)
+    await _ask(redis, "FLUSHALL")
+    # A process that is restarted writes the beginning of a new log; it knows that this is not the old one.
+    await cluster.kill("manager", "node1")
+    await cluster.start_one("manager", "node1")
+    await cluster.until(lambda state: state.name == "chaos", "a new log has begun")
+    assert await _log_id(cluster) != old
+    await asyncio.sleep(2 * AGENT_LEASE)
+    types = {event.type for event in await cluster.events()}
+    assert not {type_ for type_ in types if type_.startswith(("manager.", "agent.", "leader.", "job."))}
+    haes("log", "accept-regression", "--log", redis.url, "--cluster", cluster.name)
+    await cluster.settle()
+    assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"
+    await cluster.check_invariants()
+
+
+async def _log_id(cluster: LiveCluster) -> str:
+    log = cluster.log()
+    await log.open()
+    try:
+        return (await log.head()).log_id
+    finally:
+        await log.close()

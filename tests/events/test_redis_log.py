@@ -8,6 +8,7 @@ import pytest
 from events.embedded import EmbeddedRedis
 from events.errors import LogForked, LogMissing, LogUnavailable, UserError
 from events.log import redis as redis_log
+from events.log import redis_fitness
 from events.log.port import Batch, LeaseInfo
 from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
@@ -174,7 +175,7 @@ class TestOpening:
 
     async def test_an_old_server_is_refused(self, server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> None:
         """A server without the commands in use is refused by version."""
-        monkeypatch.setattr(redis_log, "OLDEST_SERVER", (99, 0))
+        monkeypatch.setattr(redis_fitness, "OLDEST_SERVER", (99, 0))
         with pytest.raises(UserError, match=r"99\.0 or newer"):
             await RedisLog(server.url, "test").open()
 

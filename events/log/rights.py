@@ -1,0 +1,66 @@
+"""Which rights on a server each kind of user needs; as ACL rules (Redis 7 and newer, which know rights per key).
+
+| role | may |
+|---|---|
+| manager | append, hold leases, keep snapshots, read everything, remove requests that were served |
+| agent | append, hold leases, read everything, write samples |
+| operator | read everything; write requests into the stream that bears his name, and nothing else |
+| auditor | read everything |
+
+Managers and agents append through scripts that check their tokens; a server cannot tell their appends apart, so both
+may run scripts on the log's keys. Operators and auditors cannot append at all.
+"""
+
+from collections.abc import Sequence
+
+from events.log.redis_keys import keys_of
+
+ROLES = ("manager", "agent", "operator", "auditor")
+
+_CONNECT = ("+ping", "+select", "+info", "+time", "+hello", "+multi", "+exec")
+_READ = (
+    "+xrange",
+    "+xrevrange",
+    "+xread",
+    "+xlen",
+    "+hmget",
+    "+hget",
+    "+hgetall",
+    "+hkeys",
+    "+exists",
+    "+smembers",
+    "+eval_ro",
+    "+evalsha_ro",
+)
+_APPEND = ("+evalsha", "+eval", "+script|load", "+hset", "+hincrby", "+hdel", "+del", "+xadd", "+sadd", "+xtrim")
+# What the scripts call is checked against the user's rights, too.
+_IN_SCRIPTS = ("+zadd", "+zrem", "+zrangebyscore", "+type", "+xinfo", "+wait")
+
+
+def rules_for(role: str, cluster: str, user: str) -> Sequence[str]:
+    """Returns the rules for a user, after `ACL SETUSER NAME`.
+
+    Args:
+        role: one of `ROLES`.
+        cluster: name of the cluster.
+        user: the user's name on the server, which for an operator is the name of his stream.
+
+    Raises:
+        UserError: a cluster cannot be called so.
+    """
+    keys = keys_of(cluster)
+    everything = keys.side_prefix + "*"
+    if role == "manager":
+        return (f"~{everything}", *_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, "+xdel")
+    if role == "agent":
+        writes = [keys.events, keys.head, keys.versions, keys.done, keys.results, keys.epochs, keys.sides]
+        writes += [keys.lease("*"), keys.side("telemetry")]
+        return (
+            *(f"~{key}" for key in writes),
+            f"%R~{everything}",
+            *(*_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS),
+        )
+    if role == "operator":
+        own = f"(~{keys.side('commands:' + user)} ~{keys.sides} +xadd +sadd)"
+        return (f"%R~{everything}", *_CONNECT, *_READ, own)
+    return (f"%R~{everything}", *_CONNECT, *_READ)

@@ -1,0 +1,53 @@
+"""`haes log`: the log itself: what it is, and accepting it when it is not what it was."""
+
+import argparse
+import asyncio
+import getpass
+
+from events.url import connect
+from haes.cli.options import add_log_options, require_log
+from haes.cli.show import make_console
+from haes.live.seed import LEASE, LEASE_TERM
+from haes.state.batch import Batch
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser("log", help="the log itself: what it is; accept it after a loss")
+    parser.add_argument(
+        "action",
+        choices=("show", "accept-regression"),
+        help="accept-regression: let managers and agents go on with this log although they knew another one",
+    )
+    add_log_options(parser, default=None)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    require_log(options)
+    asyncio.run(_run(options))
+    return 0
+
+
+async def _run(options: argparse.Namespace) -> None:
+    console = make_console()
+    async with connect(options.log, options.cluster) as log:
+        head = await log.head()
+        console.print(
+            f"log {head.log_id} of cluster '{options.cluster}': generation {head.generation}, {head.n} events",
+            markup=False,
+        )
+        for warning in log.warnings:
+            console.print(f"warning: {warning}", markup=False)
+        if options.action == "show":
+            return
+        user = getpass.getuser()
+        token = await log.acquire(LEASE, f"operator/{user}", ttl=LEASE_TERM)
+        try:
+            batch = Batch(None, f"operator/{user}", await log.now())
+            batch.emit("log.accepted", "log", about=f"{head.n} events", n=head.n, log_id=head.log_id)
+            await log.append(batch.events, token=token)
+        finally:
+            await log.release(token)
+        console.print("accepted; managers and agents that waited go on with it", markup=False)
