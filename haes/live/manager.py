@@ -138,6 +138,8 @@ class ManagerWorker(Worker):
     async def _regressed(self, known_n: int) -> None:
         """Leads no more for now; whoever leads next says what was lost, and agents get time to renew."""
         found = self.replica.state.n
+        if self._regression is not None:
+            known_n = max(known_n, self._regression[0])
         self._regression = (known_n, found)
         known = 0 if self.lease.token is None else self.lease.token.generation
         if (await self.log.head()).generation <= known:
@@ -225,7 +227,10 @@ class ManagerWorker(Worker):
         self._waiting_for = None
         lease = self._leader if self._leader.valid() else self.lease
         await self.replica.append(batch, lease)
-        self._process, self._wanted, self._news, self._regression = process, wanted, False, None
+        self._process, self._wanted, self._news = process, wanted, False
+        if lease is self._leader and self._regression is not None:
+            self._regression = None
+            self.replica.lost.clear()
         if not early:
             self._round_due = boottime() + self._intervals.round
         if port.released or not self.leads:

@@ -31,7 +31,7 @@ class Replica:
         outage: whether the log is away.
         recent: the last events that were applied.
         on_event: called with every event right after it was applied.
-        lost: events that were applied and are not in the log any more, since its tail was lost.
+        lost: events that were applied and are not in the log any more, since its tail was lost; until that is told.
     """
 
     def __init__(self, log: EventLog, on_event: Callable[[Event], None] | None = None) -> None:
@@ -84,7 +84,7 @@ class Replica:
         self.state = await restore_state(self.log, lenient=True)
         await self._find_position()
         there = {event.id for event in await self._read_recent(known)}
-        self.lost = [event for event in known if event.id not in there]
+        self.lost += [event for event in known if event.id not in there]
         self.recent.clear()
 
     async def append(self, batch: Batch, lease: HeldLease) -> None:

@@ -226,8 +226,8 @@ class Worker(ABC):
         known = self.replica.state.n
         await self.replica.rebuild()
         await self._wait_for_known_log(self._stop)
-        self._fault = None
         await self._regressed(known)
+        self._fault = None
 
     async def _wait_for_known_log(self, stop: asyncio.Event) -> None:
         """Does nothing on a log that is another one, or an empty one, until that is accepted or the known one is back.
