@@ -17,6 +17,7 @@ from events.errors import HaesError, UserError
 COMMANDS = {
     "simulate": "haes.cli.simulate",
     "replay": "haes.cli.replay",
+    "diff": "haes.cli.diff",
     "explain": "haes.cli.explain",
     "whatif": "haes.cli.whatif",
     "verify": "haes.cli.verify",

@@ -19,7 +19,7 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import open_log
-from haes.cli.keys import read_key, read_line
+from haes.cli.keys import Keys
 from haes.state.restore import restore_state
 from replay.points import find_begin, find_point
 from replay.walk import Step, Walk
@@ -118,16 +118,17 @@ def _lines() -> Iterator[Wish]:
 
 def _keys(position: Callable[[], int], last: int) -> Iterator[Wish]:
     digits = ""
-    while True:
-        key = read_key(f"[{position()}/{last}] {HELP} > {digits}")
-        if key in {"q", "\x04", ""}:
-            return
-        if key.isascii() and key.isdigit():
-            digits += key
-            continue
-        if key in {" ", "\n", "\r", "n"}:
-            # A count of zero asks for nothing; the next event is what was meant.
-            yield Wish(count=int(digits or "1") or 1)
-        elif key == "s" and (subject := read_line("subject: ")):
-            yield Wish(subject=subject)
-        digits = ""
+    with Keys() as keys:
+        while True:
+            key = keys.key(f"[{position()}/{last}] {HELP} > {digits}")
+            if key in {"q", "\x04", ""}:
+                return
+            if key.isascii() and key.isdigit():
+                digits += key
+                continue
+            if key in {" ", "\n", "\r", "n"}:
+                # A count of zero asks for nothing; the next event is what was meant.
+                yield Wish(count=int(digits or "1") or 1)
+            elif key == "s" and (subject := keys.line("subject: ")):
+                yield Wish(subject=subject)
+            digits = ""

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -87,7 +88,7 @@ def test_a_line_that_asks_for_nothing_there_is_named(log: str) -> None:
 
 
 def test_a_walk_in_a_terminal_goes_by_keys(log: str) -> None:
-    """Space, a count, s with a subject, and q do what the line under the cursor says, without Enter."""
+    """Space, a count, s with a subject (one letter taken back), and q do what the line under the cursor says."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "haes.cli.main", "replay", "--step", "--from", "85", "--log", log],
@@ -96,32 +97,34 @@ def test_a_walk_in_a_terminal_goes_by_keys(log: str) -> None:
         stderr=subprocess.PIPE,
     )
     os.close(theirs)
-    said = b""
-
-    def until(text: bytes) -> None:
-        nonlocal said
-        while text not in said:
-            said += os.read(ours, 4096)
-        said = said.partition(text)[2]
-
     try:
-        for key, shown in (
-            (b" ", b"85  180 s"),
-            (b"2\n", b"87  181 s"),
-            (b"s", b"subject: "),
-            (b"vm:102\n", b"90  240 s"),
+        for shown, keys in (
+            (b"q: quit > ", b" "),
+            (b"85  180 s", b""),
+            (b"q: quit > ", b"2"),
+            (b"> 2", b"\n"),
+            (b"87  181 s", b""),
+            (b"q: quit > ", b"svm:10x\x7f2\n"),
+            (b"90  240 s", b""),
+            (b"q: quit > ", b"q"),
         ):
-            until(b"q: quit > " if key != b"vm:102\n" else b"")
-            os.write(ours, key)
-            until(shown)
-        until(b"q: quit > ")
-        os.write(ours, b"q")
+            _read_until(ours, shown)
+            os.write(ours, keys)
         assert process.wait(LIMIT) == 0
         assert process.stderr is not None
         assert process.stderr.read() == b""
     finally:
         process.kill()
+        process.communicate()
         os.close(ours)
+
+
+def _read_until(terminal: int, text: bytes) -> None:
+    said = b""
+    while text not in said:
+        assert select.select([terminal], [], [], LIMIT)[0], said
+        # Letter by letter, so that what comes after is left for the next look.
+        said += os.read(terminal, 1)
 
 
 @pytest.mark.parametrize(
