@@ -18,6 +18,7 @@ COMMANDS = {
     "simulate": "haes.cli.simulate",
     "replay": "haes.cli.replay",
     "diff": "haes.cli.diff",
+    "bisect": "haes.cli.bisect",
     "explain": "haes.cli.explain",
     "whatif": "haes.cli.whatif",
     "verify": "haes.cli.verify",
