@@ -1,4 +1,4 @@
-"""What an engineer asks of a stream afterwards: explanations, what-if, verification."""
+"""What an engineer asks of a stream afterwards: explanations and what-if."""
 
 from pathlib import Path
 
@@ -9,11 +9,9 @@ from events.errors import UserError
 from events.log.memory import MemoryLog
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario
-from haes.state.restore import restore_state, save_state
 from replay.again import recorded_scenario, run_again
 from replay.explain import explain_motion, explain_quiet, explain_resource
 from replay.points import find_point
-from replay.verify import verify
 from replay.whatif import compare
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios" / "data"
@@ -81,27 +79,3 @@ async def test_whatif_counts_what_another_policy_would_have_done() -> None:
     same = compare(events, await run_again(recorded_scenario(events)))
     assert same.parts_at is None
     assert same.recorded == same.otherwise
-
-
-@pytest.mark.parametrize("name", sorted(folder.name for folder in SCENARIOS.iterdir()))
-async def test_verify_passes_over_what_scenarios_leave_behind(name: str) -> None:
-    """Every stream of the sample is sound, and every decision in it comes out again."""
-    log, events = await _live(name)
-    await save_state(log, await restore_state(log, len(events) // 2))
-    report = await verify(log)
-    assert report.findings == []
-    assert report.events == len(events)
-    assert report.checks["decisions"].startswith(f"{len(events)} events come out again")
-
-
-async def test_verify_names_what_is_wrong() -> None:
-    """A changed decision, an illegal transition and a cause from nowhere are found at their events."""
-    log, events = await _live("fa109", SERIES)
-    token = await log.acquire("forger", "forger", seize=True)
-    forged = [
-        Event("resource.stopped", "vm:103", "forger", 700, {"previous": "started"}, cause="job/vm:103/99"),
-        Event("balance.series", "balance", "forger", 700, {"number": 9, "reason": "moved"}, cause="motion/77"),
-    ]
-    await log.append(forged, token=token)
-    findings = {(finding.n, finding.check) for finding in (await verify(log)).findings}
-    assert findings == {(len(events) + 1, "transitions"), (len(events) + 2, "causes")}
