@@ -50,10 +50,15 @@ def essence(event: Event) -> dict[str, Any]:
 def _difference(recorded: Event, again: Event) -> str:
     if (recorded.type, recorded.subject) != (again.type, again.subject):
         return f"recorded {say_event(recorded)}, recomputed {say_event(again)}"
-    one, other = essence(recorded), essence(again)
-    fields = [key for key in one | other if one.get(key) != other.get(key)]
-    parts = ", ".join(f"{key.removeprefix('payload ')} {one.get(key)} / {other.get(key)}"[:SHOWN] for key in fields)
+    parts = differing_fields(recorded, again)
     return f"{recorded.type} of {recorded.subject} at {recorded.at:g} s, recorded / recomputed: {parts}"
+
+
+def differing_fields(one: Event, other: Event) -> str:
+    """Returns the fields in which two events differ, with both values."""
+    left, right = essence(one), essence(other)
+    fields = [key for key in left | right if left.get(key) != right.get(key)]
+    return ", ".join(f"{key.removeprefix('payload ')} {left.get(key)} / {right.get(key)}"[:SHOWN] for key in fields)
 
 
 def say_event(event: Event) -> str:

@@ -137,7 +137,7 @@ async def _decide_again(log: EventLog, pass_: _Pass, report: Report) -> None:
         return
     started = [event async for event in log.read_all() if event.type == "simulation.started"]
     try:
-        again = await run_again(recorded_scenario(started))
+        again = (await run_again(recorded_scenario(started))).events
     except UserError as error:
         report.checks["decisions"] = f"not checked: {error}"
         return

@@ -1,4 +1,4 @@
-"""What an engineer asks of a stream afterwards: explanations and what-if."""
+"""What an engineer asks of a stream afterwards: explanations and points."""
 
 from pathlib import Path
 
@@ -9,10 +9,8 @@ from events.errors import UserError
 from events.log.memory import MemoryLog
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario
-from replay.again import recorded_scenario, run_again
 from replay.explain import explain_motion, explain_quiet, explain_resource
 from replay.points import find_point
-from replay.whatif import compare
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios" / "data"
 GOLDEN = Path(__file__).parent / "golden"
@@ -67,15 +65,3 @@ async def test_what_is_no_point_is_refused(text: str) -> None:
     log, _ = await _live("fa109")
     with pytest.raises(UserError, match="expected a sequence number"):
         await find_point(log, text)
-
-
-async def test_whatif_counts_what_another_policy_would_have_done() -> None:
-    """With policy time fa109 has six failing motions instead of two, and the point where the stories part is named."""
-    _, events = await _live("fa109", SERIES)
-    comparison = compare(events, await run_again(recorded_scenario(events), ["ha-auto-rebalance-backoff=time"]))
-    assert (comparison.recorded.failed, comparison.otherwise.failed) == (2, 6)
-    assert comparison.parts_at == 100
-    assert "what comes then was never observed" in comparison.to_text()
-    same = compare(events, await run_again(recorded_scenario(events)))
-    assert same.parts_at is None
-    assert same.recorded == same.otherwise
