@@ -53,21 +53,22 @@ async def find_point(log: EventLog, text: str) -> Point:
     return found
 
 
-async def find_begin(log: EventLog, text: str) -> int:
-    """Returns the number of the last event that lies wholly before a point, 0 when none does.
+async def find_begin(log: EventLog, text: str) -> Point:
+    """Returns the last event that lies wholly before a point (number 0 when none does), and the time of the point.
 
-    What is read after it begins with the event of that number, or with the first one at or after that time.
+    What is read after that number begins with the event of the point's number, or the first one at or after its time.
 
     Raises:
         UserError: the text is no point.
     """
     place = await _parse(log, text)
-    before = 0
+    before, at = 0, 0.0
     async for event in log.read_all():
         if place.is_before(event) or event.n == place.number or event.at == place.time:
+            at = event.at
             break
-        before = event.n
-    return before
+        before, at = event.n, event.at
+    return Point(before, at if place.time is None else place.time)
 
 
 async def _parse(log: EventLog, text: str) -> _Place:

@@ -80,7 +80,7 @@ async def _search(options: argparse.Namespace, condition: Condition) -> tuple[Fo
         head = await log.head()
         if not head.n:
             raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
-        before = 0 if options.begin is None else await find_begin(log, options.begin)
+        before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
         last = head.n if options.until is None else (await find_point(log, options.until)).n
         if before >= last:
             raise UserError(f"there is no event from {options.begin} up to {options.until or 'the end'}")

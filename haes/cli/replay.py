@@ -91,7 +91,7 @@ async def _play(options: argparse.Namespace) -> None:
     async with connect(options.log, options.cluster) as log:
         if not (await log.head()).n:
             raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
-        before = 0 if options.begin is None else await find_begin(log, options.begin)
+        before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
         last = None if options.until is None else (await find_point(log, options.until)).n
         async for event in play(_told(log, before, last), options.speed or AT_ONCE):
             lines = journal_lines(event)

@@ -53,7 +53,7 @@ def step_through(url: str, cluster: str, begin: str | None, end: str | None, *, 
 
 
 def _walk(runner: asyncio.Runner, log: EventLog, begin: str | None, end: str | None, *, as_json: bool) -> None:
-    before = 0 if begin is None else runner.run(find_begin(log, begin))
+    before = 0 if begin is None else runner.run(find_begin(log, begin)).n
     last = runner.run(log.head()).n if end is None else runner.run(find_point(log, end)).n
     if not last:
         raise UserError(f"cluster '{log.cluster}' has no events in this log (--cluster NAME)")

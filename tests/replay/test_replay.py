@@ -9,7 +9,8 @@ from events.errors import UserError
 from events.log.memory import MemoryLog
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario
-from replay.explain import explain_motion, explain_quiet, explain_resource
+from replay.explain import explain_resource
+from replay.explain_motion import explain_motion
 from replay.points import find_point
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios" / "data"
@@ -40,12 +41,6 @@ async def test_explain_knows_what_held_at_a_point() -> None:
     explanation, state = explain_resource(events[: point.n], "fa:109")
     assert state.at <= 120
     assert "node2 is left out until series 3 (now 1) after 1 failed attempt (exit code 1)" in explanation.holds
-
-
-async def test_quiet_times_have_reasons() -> None:
-    """Every stretch in which nothing was done is told with its reason."""
-    _, events = await _live("fa109", SERIES)
-    assert explain_quiet(events, 300)[-1] == "360 s: balanced"
 
 
 @pytest.mark.parametrize(("text", "n"), [("40", 40), ("@80", None), ("-5m", None), ("1970-01-01T00:01:20+00:00", None)])
