@@ -55,10 +55,19 @@ def _difference(recorded: Event, again: Event) -> str:
 
 
 def differing_fields(one: Event, other: Event) -> str:
-    """Returns the fields in which two events differ, with both values."""
+    """Returns the fields in which two events differ, with both values where they are short; the telling ones first."""
     left, right = essence(one), essence(other)
-    fields = [key for key in left | right if left.get(key) != right.get(key)]
-    return ", ".join(f"{key.removeprefix('payload ')} {left.get(key)} / {right.get(key)}"[:SHOWN] for key in fields)
+    short, long = [], []
+    for key in left | right:
+        values = (left.get(key), right.get(key))
+        if values[0] == values[1]:
+            continue
+        name = key.removeprefix("payload ")
+        if any(isinstance(value, list | dict) for value in values):
+            long.append(name)
+        else:
+            short.append(f"{name} {values[0]} / {values[1]}")
+    return ", ".join([*short, *long])
 
 
 def say_event(event: Event) -> str:

@@ -8,8 +8,13 @@ REAL_TIME = 1e8
 
 def say_moment(at: float) -> str:
     """Returns a domain time for people, in a form that commands take as a point, too (without the unit)."""
+    return f"{at:g} s" if at < REAL_TIME else say_time(at)
+
+
+def say_time(at: float) -> str:
+    """Returns the same without a unit, for columns and sentences that have one."""
     if at < REAL_TIME:
-        return f"{at:g} s"
+        return f"{at:g}"
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
