@@ -1,4 +1,4 @@
-"""Why a resource is where it is, what keeps it there, and why the balancer chose or did not: from the stream alone."""
+"""Why a resource is where it is, what led there, and what keeps it there: from the stream alone."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 from events.envelope import Event
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
+from replay.moments import say_moment
 
 # Event types that tell a resource's story; the others are steps on the way.
 _STORY = (
@@ -23,6 +24,15 @@ _STORY = (
     "resource.removed",
     "job.moved",
 )
+# What ends the states in which a resource is not moved.
+_WAYS_OUT = {
+    "error": "people who look after it and disable it",
+    "fence": "proof that its node runs nothing any more",
+    "recovery": "a node that can take it",
+    "freeze": "its agent, once it is back, or arming HA",
+}
+# With one of these a chain begins: nothing before it explains what came after.
+_BEGINNINGS = frozenset({"resource.added", "resource.motion_queued", "resource.fence"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +77,12 @@ class Explanation:
 
     def to_text(self) -> str:
         """Returns the explanation as lines for people."""
-        since = "" if self.since is None else f", since {self.since:g} s"
+        since = "" if self.since is None else f", since {say_moment(self.since)}"
         lines = [f"{self.resource} {self.place}{since}", "", "How it came there:"]
-        lines += [f"  {step.at:>6g} s  {step.text}" for step in self.chain] or ["  nothing is on record"]
+        lines += [f"  {say_moment(step.at):>8}  {step.text}" for step in self.chain] or ["  nothing is on record"]
         if self.attempts:
             lines += ["", "What the balancer tried:"]
-            lines += [f"  {step.at:>6g} s  {step.text}" for step in self.attempts]
+            lines += [f"  {say_moment(step.at):>8}  {step.text}" for step in self.attempts]
         lines += ["", "What keeps it from moving now:"]
         lines += [f"  {hold}" for hold in self.holds] or ["  nothing"]
         return "\n".join(lines)
@@ -81,13 +91,13 @@ class Explanation:
 def explain_resource(events: Iterable[Event], resource: str) -> tuple[Explanation, ClusterState]:
     """Explains a resource as of the last of the events, which are all from the start."""
     state = ClusterState()
-    story: list[Step] = []
+    story: list[tuple[Event, Step]] = []
     attempts: list[Step] = []
     arrived: tuple[str, float, int] | None = None
     for event in events:
         apply_event(state, event)
         if event.subject == resource and event.type in _STORY:
-            story.append(Step(event.at, event.n, _tell(event)))
+            story.append((event, Step(event.at, event.n, _tell(event))))
         if event.type.startswith("balance.") and _concerns(event, resource):
             attempts.append(Step(event.at, event.n, _tell_balance(event, resource)))
         record = state.resources.get(resource)
@@ -99,25 +109,26 @@ def explain_resource(events: Iterable[Event], resource: str) -> tuple[Explanatio
 def _conclude(
     state: ClusterState,
     resource: str,
-    story: list[Step],
+    story: list[tuple[Event, Step]],
     attempts: list[Step],
     arrived: tuple[str, float, int] | None,
 ) -> Explanation:
     record, configuration = state.resources.get(resource), state.configurations.get(resource)
     if record is None:
         place = "is not looked after" if configuration is not None else "does not exist"
-        return Explanation(resource, place, None, story, attempts, [])
+        return Explanation(resource, place, None, [step for _, step in story], attempts, _holds(state, resource))
     place = f"is on {record.node} ({record.state}" + (f", going to {record.target})" if record.target else ")")
-    chain = story[_begin(story, 0 if arrived is None else arrived[2]) :]
+    chain = [step for _, step in story[_begin(story, 0 if arrived is None else arrived[2]) :]]
     return Explanation(
         resource, place, None if arrived is None else arrived[1], chain, attempts, _holds(state, resource)
     )
 
 
-def _begin(story: list[Step], end: int) -> int:
+def _begin(story: list[tuple[Event, Step]], end: int) -> int:
     """Returns where the chain that brought the resource to its node begins: at the decision before its arrival."""
     for place in range(min(end, len(story)) - 1, -1, -1):
-        if "asked" in story[place].text or "added" in story[place].text or "fenced" in story[place].text:
+        event = story[place][0]
+        if event.type in _BEGINNINGS or event.payload.get("because") in {"placement", "rebalance"}:
             return place
     return 0
 
@@ -125,20 +136,18 @@ def _begin(story: list[Step], end: int) -> int:
 def _holds(state: ClusterState, resource: str) -> list[str]:
     memory, now = state.balance, state.at
     holds = []
-    configuration = state.configurations.get(resource)
     if state.disarm is not None:
         holds.append(f"HA is {state.disarm.state} ({state.disarm.mode}), until somebody arms it")
-    if configuration is not None and not configuration.auto_rebalance:
-        holds.append("auto-rebalance is 0: the balancer never moves it")
+    holds += _holds_of_itself(state, resource)
     until = memory.cooldowns.get(resource)
     if until is not None and now < until:
-        holds.append(f"it was moved by the balancer and rests for {until - now:g} s more, until {until:g} s")
+        holds.append(f"it was moved by the balancer and rests for {until - now:g} s more, until {say_moment(until)}")
     for (name, target), failure in sorted(memory.failures.items()):
         if name != resource:
             continue
         attempts = f"{failure.attempts} failed attempt" + ("s" if failure.attempts > 1 else "")
         if failure.until is not None and now < failure.until:
-            holds.append(f"{target} is left out until {failure.until:g} s after {attempts} ({failure.reason})")
+            holds.append(f"{target} is left out until {say_moment(failure.until)} after {attempts} ({failure.reason})")
         elif failure.first_series is not None and memory.series < failure.first_series:
             holds.append(
                 f"{target} is left out until series {failure.first_series} (now {memory.series})"
@@ -146,13 +155,34 @@ def _holds(state: ClusterState, resource: str) -> list[str]:
             )
     for (name, target), answer in sorted(memory.impossible.items()):
         if name == resource and now < answer.until:
-            holds.append(f"{target} cannot work until {answer.until:g} s: {', '.join(answer.reasons)}")
+            holds.append(f"{target} cannot work until {say_moment(answer.until)}: {', '.join(answer.reasons)}")
     if memory.paused_until is not None and now < memory.paused_until:
-        holds.append(
-            f"the balancer pauses until {memory.paused_until:g} s after {memory.failed_in_a_row} failures in a row"
-        )
+        end, failures = say_moment(memory.paused_until), memory.failed_in_a_row
+        holds.append(f"the balancer pauses until {end} after {failures} failures in a row")
     if memory.refusal is not None:
         holds.append(f"the balancer last did nothing because: {memory.refusal[0].replace('_', ' ')}")
+    return holds
+
+
+def _holds_of_itself(state: ClusterState, resource: str) -> list[str]:
+    """Returns what about the resource itself keeps it from moving, whoever asks."""
+    holds = []
+    record, configuration = state.resources.get(resource), state.configurations.get(resource)
+    parked = state.parked.get(resource)
+    if parked is not None:
+        holds.append(
+            f"event {parked.n} about it could not be applied, so nothing about it is any more: {parked.reason}"
+        )
+    if record is not None and record.state in {"error", "fence", "recovery", "freeze"}:
+        holds.append(f"it is in state {record.state}, from which nothing moves it but {_WAYS_OUT[record.state]}")
+    if configuration is None:
+        return holds
+    if configuration.state != "started":
+        holds.append(f"it is asked to be {configuration.state}")
+    if configuration.lock is not None:
+        holds.append(f"it is locked ({configuration.lock})")
+    if not configuration.auto_rebalance:
+        holds.append("auto-rebalance is 0: the balancer never moves it")
     return holds
 
 
@@ -201,7 +231,7 @@ def _tell_balance(event: Event, resource: str) -> str:
             )
         case "balance.failed":
             left_out = (
-                f"until {payload['until']:g} s"
+                f"until {say_moment(payload['until'])}"
                 if payload.get("until") is not None
                 else f"in this series and the next {payload['skip']}"
                 if payload.get("skip") is not None
@@ -216,67 +246,3 @@ def _tell_balance(event: Event, resource: str) -> str:
             return f"{payload['target']} cannot work: {', '.join(payload['reasons'])}"
         case _:
             return event.type.partition(".")[2].replace("_", " ")
-
-
-def explain_motion(event: Event) -> list[str]:
-    """Says why the balancer chose a motion: what it brings, what else there was, and what was left out."""
-    payload = event.payload
-    begin = (
-        f"motion {payload['number']} at {event.at:g} s (event {event.n}, series {payload['series']},"
-        f" policy {payload['policy']}, method {payload['method']}):"
-    )
-    effect = (
-        f"  {payload['verb']} {', '.join(payload['members'])} from {payload['source']} to {payload['target']},"
-        f" imbalance {payload['before'] * 100:.1f}% to {payload['after'] * 100:.1f}%,"
-        f" after {payload['streak']} rounds over the threshold"
-    )
-    lines = [begin, effect, "  the next best were:"]
-    lines += [
-        f"    {item['resource']} from {item['source']} to {item['target']}: {item['after'] * 100:.1f}%"
-        for item in payload["alternatives"]
-    ] or ["    none"]
-    lines.append("  left out were:")
-    lines += [f"    {_left_out(item)}" for item in payload["excluded"]] or ["    none"]
-    return lines
-
-
-def _left_out(item: dict[str, Any]) -> str:
-    where = "everywhere" if item["target"] is None else f"to {item['target']}"
-    match item["reason"]:
-        case "cooldown":
-            why = f"rests until {item['until']:g} s"
-        case "backoff":
-            end = f"until {item['until']:g} s" if "until" in item else f"until series {item['first_series']}"
-            why = f"failed {item['attempts']} times ({item['why']}), {end}"
-        case "preflight":
-            why = f"cannot work: {item['why']}"
-        case "ceiling":
-            why = f"would fill the node to {item['percent']}%"
-        case "flag":
-            why = "auto-rebalance is 0"
-        case _:
-            why = "its load was not measured"
-    member = "" if item["resource"] == item["leader"] else f" (member {item['resource']})"
-    return f"{item['leader']}{member} {where}: {why}"
-
-
-def explain_quiet(events: Iterable[Event], since: float) -> list[str]:
-    """Says why the balancer did nothing since a time: every change of reason, and the motions in between."""
-    lines = []
-    for event in events:
-        if event.at < since:
-            continue
-        if event.type == "balance.refused":
-            shown = ", ".join(
-                f"{key} {value:.3f}" if isinstance(value, float) else f"{key} {value}"
-                for key, value in event.payload["details"].items()
-                if key in {"imbalance", "resource", "until"}
-            )
-            reason = event.payload["reason"].replace("_", " ")
-            lines.append(f"{event.at:g} s: {reason}" + (f" ({shown})" if shown else ""))
-        elif event.type == "balance.motion":
-            payload = event.payload
-            lines.append(f"{event.at:g} s: motion {payload['number']} of {payload['leader']} to {payload['target']}")
-        elif event.type in {"balance.paused", "balance.resumed"}:
-            lines.append(f"{event.at:g} s: {event.type.partition('.')[2]}")
-    return lines or ["the balancer never looked: it is off, or nobody leads"]

@@ -8,6 +8,7 @@ from typing import Any
 
 from haes.state.cluster import ClusterState
 from haes.state.describe import describe_balance
+from replay.moments import say_moment, say_time
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +206,7 @@ def balance_tables(state: ClusterState) -> list[Table]:
             "Cooldowns",
             ("resource", "until", "left"),
             [
-                (row["resource"], _text(row["until"]), f"{row['seconds_left']:g} s" if row["rests"] else "over")
+                (row["resource"], say_time(row["until"]), f"{row['seconds_left']:g} s" if row["rests"] else "over")
                 for row in said["cooldowns"]
             ],
             "none",
@@ -223,7 +224,13 @@ def balance_tables(state: ClusterState) -> list[Table]:
 def _details(details: Any) -> str:
     if not isinstance(details, dict):
         return str(details)
-    return ", ".join(f"{key} {value}" for key, value in details.items() if value not in (None, [], {}))
+    return ", ".join(f"{key} {_detail(key, value)}" for key, value in details.items() if value not in (None, [], {}))
+
+
+def _detail(key: str, value: Any) -> str:
+    if key == "imbalance" and isinstance(value, float):
+        return f"{value * 100:.1f}%"
+    return _text(value)
 
 
 def headline(state: ClusterState) -> str:
@@ -231,9 +238,9 @@ def headline(state: ClusterState) -> str:
     disarm = "" if state.disarm is None else f", HA is {state.disarm.state} ({state.disarm.mode})"
     paused = state.balance.paused_until
     breaker = f", {state.balance.failed_in_a_row} failed in a row" if state.balance.failed_in_a_row else ""
-    breaker += f", paused until {paused:g}" if paused is not None and state.at < paused else ""
+    breaker += f", paused until {say_time(paused)}" if paused is not None and state.at < paused else ""
     return (
-        f"cluster {state.name}: {state.n} events, up to {state.at:g} s; leader {state.leader or 'nobody'}; "
+        f"cluster {state.name}: {state.n} events, up to {say_moment(state.at)}; leader {state.leader or 'nobody'}; "
         f"scheduler {state.scheduler or 'not chosen'}; balancer: series {state.balance.series}, "
         f"{state.balance.motions} motions{breaker}{disarm}"
     )
@@ -243,7 +250,7 @@ def _backoff(row: dict[str, Any]) -> str:
     if row["first_series"] is not None:
         return f"until series {row['first_series']}" if row["left_out"] else "no longer"
     if row["until"] is not None:
-        return f"{row['seconds_left']:g} s, until {row['until']:g}" if row["left_out"] else "no longer"
+        return f"{row['seconds_left']:g} s, until {say_time(row['until'])}" if row["left_out"] else "no longer"
     return "never"
 
 

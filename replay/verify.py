@@ -1,25 +1,30 @@
-"""Whether a stream is sound: numbers, transitions, epochs, causes, snapshots, and decisions that come out again."""
+"""Whether a stream is sound: one pass over it with every check, then its decisions once more from recorded inputs.
 
-from collections.abc import Sequence
+A stream that no simulation wrote does not hold the measurements that decisions were made on; its decisions are then
+said to be not recorded. When the beginning was trimmed away, inputs have expired: that is neither sound nor wrong.
+"""
+
 from dataclasses import dataclass
 
-from events.envelope import Event
-from events.errors import LogFault
+from events.errors import LogFault, UserError
+from events.log.checks import number_of
 from events.log.port import EventLog
 from events.snapshots import snapshots_before
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.snapshot import decode_state
 from replay.again import recorded_scenario, run_again
+from replay.checks.causes import Causes
+from replay.checks.check import Check, Finding
+from replay.checks.epochs import Epochs
+from replay.checks.memory import Memory
+from replay.checks.motions import Motions
+from replay.checks.running import Running
+from replay.checks.snapshots import Snapshots
+from replay.checks.transitions import Transitions
+from replay.decisions import first_divergence
 
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong: at which event, by which check, and what."""
-
-    n: int
-    check: str
-    text: str
+__all__ = ["Finding", "Report", "verify"]
 
 
 @dataclass(slots=True)
@@ -28,131 +33,115 @@ class Report:
 
     Attributes:
         events: how many were looked at.
-        findings: what is wrong.
+        findings: what is wrong, by number of the event.
         checks: what was checked, and for what could not be checked, why.
+        parked: subjects whose events are no longer applied at the end -> why.
     """
 
     events: int
     findings: list[Finding]
     checks: dict[str, str]
+    parked: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One pass over a stream.
+
+    Attributes:
+        state: the fold so far.
+        first: number of the first event that was looked at, less one.
+        simulated: a simulation's inputs are on the stream.
+        ended: the stream was read to its end.
+    """
+
+    state: ClusterState
+    first: int = 0
+    simulated: bool = False
+    ended: bool = True
 
 
 async def verify(log: EventLog) -> Report:
     """Checks a whole stream."""
-    report = Report(0, [], {})
-    events: list[Event] = []
-    try:
-        async for event in log.read_all():
-            # One by one, because what came before a fault counts.
-            events.append(event)  # noqa: PERF401
-    except LogFault as fault:
-        report.findings.append(Finding(len(events) + 1, "entries", str(fault)))
-    report.events = len(events)
-    report.checks["entries"] = "every entry can be read, numbers are contiguous"
-    states = _check_transitions(events, report)
-    _check_epochs(events, report)
-    _check_causes(events, report)
-    await _check_snapshots(log, states, report)
-    await _check_decisions(events, report)
+    report = Report(0, [], {}, {})
+    snapshots = {snapshot.checkpoint.n: decode_state(snapshot.data) async for snapshot in snapshots_before(log)}
+    checks: list[Check] = [Transitions(), Epochs(), Causes(), Snapshots(snapshots), Running(), Motions(), Memory()]
+    pass_ = await _begin(log, snapshots, report)
+    if pass_ is None:
+        return report
+    await _walk(log, pass_, checks, report)
+    for check in checks:
+        wrong = len(check.findings)
+        report.checks[check.name] = f"{wrong} findings" if wrong else check.end(pass_.state)
+        report.findings += check.findings
+    report.parked = {subject: item.reason for subject, item in sorted(pass_.state.parked.items())}
+    await _decide_again(log, pass_, report)
+    report.findings.sort(key=lambda finding: finding.n)
     return report
 
 
-def _check_transitions(events: Sequence[Event], report: Report) -> ClusterState:
-    """Folds the stream; an event that the machines do not allow parks its subject."""
-    state = ClusterState()
-    known: set[str] = set()
-    for event in events:
-        apply_event(state, event)
-        for subject in state.parked.keys() - known:
-            known.add(subject)
-            report.findings.append(Finding(event.n, "transitions", f"{subject}: {state.parked[subject].reason}"))
-    report.checks["transitions"] = "every change of state is legal"
-    return state
-
-
-def _check_epochs(events: Sequence[Event], report: Report) -> None:
-    """Each election raises the leader's epoch."""
-    leaders = 0
-    for event in events:
-        if event.type == "leader.elected":
-            if event.epoch <= leaders:
-                report.findings.append(
-                    Finding(event.n, "epochs", f"a leader was elected with epoch {event.epoch} after {leaders}")
-                )
-            leaders = max(leaders, event.epoch)
-    report.checks["epochs"] = "every leader's epoch is higher than the one before"
-
-
-def _check_causes(events: Sequence[Event], report: Report) -> None:
-    """What an event says to have followed from must have come before it."""
-    commands: set[int] = set()
-    motions: set[int] = set()
-    resources: set[str] = set()
-    for event in events:
-        if event.type == "command.received":
-            commands.add(event.payload["id"])
-        elif event.type == "balance.motion":
-            motions.add(event.payload["number"])
-        elif event.type in {"resource.configured", "resource.added"}:
-            resources.add(event.subject)
-        elif event.type == "cluster.imported":
-            resources.update(event.payload["resources"])
-        for reference in (event.cause, event.correlation):
-            if reference is not None and not _is_known(reference, commands, motions, resources):
-                report.findings.append(Finding(event.n, "causes", f"refers to {reference}, which is not there before"))
-    report.checks["causes"] = "every cause that is named came before"
-
-
-def _is_known(reference: str, commands: set[int], motions: set[int], resources: set[str]) -> bool:
-    kind, _, rest = reference.partition("/")
-    if kind == "command":
-        return rest.isdigit() and int(rest) in commands
-    if kind == "motion":
-        return rest.isdigit() and int(rest) in motions
-    return kind == "job" and rest.rpartition("/")[0] in resources
-
-
-async def _check_snapshots(log: EventLog, end: ClusterState, report: Report) -> None:
-    checked = 0
-    async for snapshot in snapshots_before(log, end.n):
-        state = decode_state(snapshot.data)
-        if state is None:
-            continue
-        checked += 1
-        folded = ClusterState()
-        async for event in log.read_all():
-            if event.n > snapshot.checkpoint.n:
-                break
-            apply_event(folded, event)
-        if folded.to_data() != state.to_data():
-            report.findings.append(Finding(snapshot.checkpoint.n, "snapshots", "the snapshot differs from the fold"))
-    report.checks["snapshots"] = f"{checked} snapshots equal the fold"
-
-
-async def _check_decisions(events: Sequence[Event], report: Report) -> None:
-    """Decides everything again from the recorded inputs; what comes out must be what was recorded."""
-    started = next((event for event in events if event.type == "simulation.started"), None)
-    if started is None:
-        report.checks["decisions"] = "not checked: the inputs of these decisions are not on this stream"
-        return
-    again = await run_again(recorded_scenario(events))
-    # Operators may have added commands after the simulation's end.
-    end = next((place + 1 for place, event in enumerate(events) if event.type == "simulation.ended"), len(events))
-    for recorded, recomputed in zip(events[:end], again, strict=False):
-        if _essence(recorded) != _essence(recomputed):
-            text = f"recorded {_short(recorded)}, recomputed {_short(recomputed)}"
-            report.findings.append(Finding(recorded.n, "decisions", text))
+async def _begin(log: EventLog, snapshots: dict[int, ClusterState | None], report: Report) -> _Pass | None:
+    """Returns where to begin: at the start, or where the beginning was trimmed away, at a snapshot above that."""
+    async for chunk in log.raw_chunks(0, count=1):
+        try:
+            gone = number_of(chunk[0]) - 1
+        except LogFault:
             break
-    else:
-        if end != len(again):
-            report.findings.append(Finding(end, "decisions", f"{end} events recorded, {len(again)} recomputed"))
-    report.checks["decisions"] = f"{min(end, len(again))} events come out again from the recorded inputs"
+        if gone < 1:
+            break
+        for n in sorted(snapshots):
+            state = snapshots[n]
+            if n >= gone and state is not None:
+                report.checks["entries"] = f"events 1 to {gone} were trimmed; checked from the snapshot at {n} on"
+                return _Pass(state, n)
+        report.findings.append(
+            Finding(gone, "entries", f"events 1 to {gone} are gone, and no snapshot stands in for them")
+        )
+        return None
+    report.checks["entries"] = "every entry can be read, numbers are contiguous"
+    return _Pass(ClusterState())
 
 
-def _essence(event: Event) -> tuple[object, ...]:
-    payload = {key: value for key, value in event.payload.items() if key != "name" or event.type != "cluster.created"}
-    return event.type, event.subject, event.by, event.at, payload, event.cause, event.correlation, event.late
+async def _walk(log: EventLog, pass_: _Pass, checks: list[Check], report: Report) -> None:
+    last = pass_.first
+    for check in checks:
+        check.begin(pass_.state)
+    try:
+        async for event in log.read_all(pass_.first):
+            for check in checks:
+                check.before(event, pass_.state)
+            apply_event(pass_.state, event)
+            for check in checks:
+                check.after(event, pass_.state)
+            pass_.simulated |= event.type == "simulation.started"
+            report.events += 1
+            last = event.n
+    except LogFault as fault:
+        # What came before a fault counts; what comes after cannot be judged without it.
+        pass_.ended = False
+        report.findings.append(Finding(last + 1, "entries", str(fault)))
+        report.checks["entries"] = f"read up to event {last} only"
 
 
-def _short(event: Event) -> str:
-    return f"{event.type} of {event.subject} at {event.at:g} s {dict(event.payload)}"[:200]
+async def _decide_again(log: EventLog, pass_: _Pass, report: Report) -> None:
+    """Decides everything again from the recorded inputs; what comes out must be what was recorded."""
+    if not pass_.ended:
+        report.checks["decisions"] = "not checked: the stream cannot be read to its end"
+        return
+    if not pass_.simulated:
+        report.checks["decisions"] = (
+            f"expired: the inputs lay in events 1 to {pass_.first}, which were trimmed"
+            if pass_.first
+            else "not recorded: the measurements behind these decisions are not on this stream"
+        )
+        return
+    started = [event async for event in log.read_all() if event.type == "simulation.started"]
+    try:
+        again = (await run_again(recorded_scenario(started))).events
+    except UserError as error:
+        report.checks["decisions"] = f"not checked: {error}"
+        return
+    equal, n, difference = await first_divergence(log.read_all(), again)
+    report.checks["decisions"] = f"{equal} events come out again from the recorded inputs"
+    if difference is not None:
+        report.findings.append(Finding(n, "decisions", f"first divergence: {difference}"))

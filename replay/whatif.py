@@ -1,42 +1,68 @@
-"""What other settings would have done: two streams of one story, counted and compared."""
+"""What other settings would have done: two stories from one set of inputs, counted, and where they part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby, zip_longest
 from typing import Any
 
 from events.envelope import Event
 from haes.journal import journal_lines, render_line
+from haes.settings import Settings, crs
+from replay.again import Again
+from replay.decisions import differing_fields, essence
+from replay.moments import say_moment
+
+PERCENT = 100
+# Lines of the course of the imbalance: enough to see where the two stories go.
+COURSE_LINES = 12
+# Who changes settings, and what a simulation writes of them, is the question and not an answer.
+_SETTINGS = frozenset({"settings.changed", "simulation.started"})
+# Fields that only repeat a setting.
+_ECHOES = {"balance.motion": ("policy", "method"), "balance.failed": ("policy",)}
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What happened in a stream.
+    """What happened in a story from a point on. Imbalances are percent.
 
     Attributes:
         motions: motions that the balancer issued.
-        failed: members of them that did not arrive.
-        moved: members that arrived.
-        interruptions: times that a running resource was stopped for a motion.
-        imbalance: highest imbalance at which a motion was chosen, and what the last motion was to leave, percent.
+        failed: members of any motion that did not arrive.
+        arrived: members of the balancer's motions that arrived.
+        interruptions: times that a running resource was stopped in order to move.
+        recovered: times that a resource was recovered from a fenced node.
+        rounds_over: rounds of all nodes that ended with an imbalance over the recorded threshold.
+        mean, highest, last: imbalance of the real loads; None when it was never measured.
     """
 
     motions: int
     failed: int
-    moved: int
+    arrived: int
     interruptions: int
-    imbalance: tuple[float, float]
+    recovered: int
+    rounds_over: int
+    mean: float | None
+    highest: float | None
+    last: float | None
 
 
-def tally(events: Sequence[Event]) -> Tally:
-    """Counts what happened in a stream."""
-    motions = [event for event in events if event.type == "balance.motion"]
-    stops = [event for event in events if event.type == "job.stopping" and event.payload.get("relocate")]
-    # A policy without memory records no outcome, so failures are counted where they happen.
-    failed = [event for event in events if event.type == "resource.motion_failed"]
-    highest = max((event.payload["before"] for event in motions), default=0.0)
-    left = motions[-1].payload["after"] if motions else 0.0
-    arrivals = [event for event in events if event.type == "job.moved" and _is_balancers(event, motions)]
-    return Tally(len(motions), len(failed), len(arrivals), len(stops), (highest * 100, left * 100))
+def tally(story: Again, since: int, begin: float, threshold: float) -> Tally:
+    """Counts what happened after an event and from a time on; `threshold` is in percent."""
+    later = [event for event in story.events if event.n > since]
+    motions = [event for event in story.events if event.type == "balance.motion"]
+    course = [value * PERCENT for at, value in story.imbalance.items() if at >= begin]
+    return Tally(
+        motions=sum(event.type == "balance.motion" for event in later),
+        # A policy without memory records no outcome, so failures are counted where they happen.
+        failed=sum(event.type == "resource.motion_failed" for event in later),
+        arrived=sum(event.type == "job.moved" and _is_balancers(event, motions) for event in later),
+        interruptions=sum(event.type == "job.stopping" and bool(event.payload.get("relocate")) for event in later),
+        recovered=sum(event.type == "resource.recovered" for event in later),
+        rounds_over=sum(value > threshold for value in course),
+        mean=sum(course) / len(course) if course else None,
+        highest=max(course, default=None),
+        last=course[-1] if course else None,
+    )
 
 
 def _is_balancers(event: Event, motions: Sequence[Event]) -> bool:
@@ -49,53 +75,172 @@ def _is_balancers(event: Event, motions: Sequence[Event]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """What was recorded, what would have been, and the first line of the journal in which they differ."""
+class Parting:
+    """The first event in which two stories differ; None for a story that has nothing more."""
 
+    at: float
+    recorded: Event | None
+    otherwise: Event | None
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the parting as JSON-like data."""
+        return {"at": self.at, "recorded": _event_data(self.recorded), "otherwise": _event_data(self.otherwise)}
+
+
+def _event_data(event: Event | None) -> dict[str, Any] | None:
+    if event is None:
+        return None
+    keys = ("n", "at", "type", "subject", "by", "about")
+    return {key: getattr(event, key) for key in keys} | {"payload": dict(event.payload)}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What was recorded, what would have been, and where the two part.
+
+    Attributes:
+        since: the event after which the other settings came into force, 0 for from the start.
+        begin: domain time of that event.
+        recorded, otherwise: what happened from there on.
+        parting: the first difference, None when there is none.
+        course: (time, imbalance recorded, imbalance otherwise) in percent, where one of them changed.
+    """
+
+    since: int
+    begin: float
     recorded: Tally
     otherwise: Tally
-    parts_at: float | None
-    recorded_line: str | None
-    other_line: str | None
+    parting: Parting | None
+    course: list[tuple[float, float | None, float | None]]
 
     def to_data(self) -> dict[str, Any]:
         """Returns the comparison as JSON-like data."""
-        return asdict(self)
+        return {
+            "since": self.since,
+            "begin": self.begin,
+            "recorded": asdict(self.recorded),
+            "otherwise": asdict(self.otherwise),
+            "parting": None if self.parting is None else self.parting.to_data(),
+            "course": [{"at": at, "recorded": one, "otherwise": other} for at, one, other in self.course],
+        }
 
     def to_text(self) -> str:
         """Returns the comparison as lines for people."""
-        rows = (
-            ("motions of the balancer", self.recorded.motions, self.otherwise.motions),
-            ("failed motions", self.recorded.failed, self.otherwise.failed),
-            ("arrived", self.recorded.moved, self.otherwise.moved),
-            ("stopped in order to move", self.recorded.interruptions, self.otherwise.interruptions),
-            ("highest imbalance", f"{self.recorded.imbalance[0]:.1f}%", f"{self.otherwise.imbalance[0]:.1f}%"),
-            ("after the last motion", f"{self.recorded.imbalance[1]:.1f}%", f"{self.otherwise.imbalance[1]:.1f}%"),
-        )
-        lines = [f"{'':<26}{'recorded':>10}{'otherwise':>12}"]
-        lines += [f"{name:<26}{recorded:>10}{other:>12}" for name, recorded, other in rows]
-        if self.parts_at is None:
-            lines += ["", "Both tell the same story."]
-        else:
-            lines += ["", f"Up to {self.parts_at:g} s both are the same; what comes then was never observed:"]
-            lines += [f"  recorded   {self.recorded_line or 'nothing more'}"]
-            lines += [f"  otherwise  {self.other_line or 'nothing more'}"]
-        return "\n".join(lines)
+        one, other = self.recorded, self.otherwise
+        rows: list[tuple[str, object, object]] = [
+            ("motions of the balancer", one.motions, other.motions),
+            ("failed motions", one.failed, other.failed),
+            ("arrived", one.arrived, other.arrived),
+            ("stopped in order to move", one.interruptions, other.interruptions),
+            ("recovered from fenced nodes", one.recovered, other.recovered),
+            ("rounds over the threshold", one.rounds_over, other.rounds_over),
+            ("imbalance, mean", _percent(one.mean), _percent(other.mean)),
+            ("imbalance, highest", _percent(one.highest), _percent(other.highest)),
+            ("imbalance, at the end", _percent(one.last), _percent(other.last)),
+        ]
+        lines = []
+        if self.since:
+            lines = [f"other settings after event {self.since} at {say_moment(self.begin)}; counted from there on", ""]
+        lines.append(_row("", "recorded", "otherwise"))
+        lines += [_row(*row) for row in rows]
+        lines += ["", _row("imbalance over time", "recorded", "otherwise")]
+        lines += [_row(f"  from {say_moment(at)}", _percent(a), _percent(b)) for at, a, b in _thinned(self.course)]
+        return "\n".join([*lines, "", *self._parting_lines()])
+
+    def _parting_lines(self) -> list[str]:
+        parting = self.parting
+        if parting is None:
+            return ["Both tell the same story."]
+        return [
+            f"Before {say_moment(parting.at)} both are the same; what comes then was never observed. First divergence:",
+            *_event_lines("recorded", parting.recorded),
+            *_event_lines("otherwise", parting.otherwise),
+            *_fields(parting),
+        ]
 
 
-def compare(recorded: Sequence[Event], otherwise: Sequence[Event]) -> Comparison:
-    """Compares two streams of one story."""
-    one, other = ([line for event in events for line in journal_lines(event)] for events in (recorded, otherwise))
-    for place in range(max(len(one), len(other))):
-        left = one[place] if place < len(one) else None
-        right = other[place] if place < len(other) else None
-        if left != right:
-            at = min(line.at for line in (left, right) if line is not None)
-            return Comparison(
-                tally(recorded),
-                tally(otherwise),
-                at,
-                None if left is None else render_line(left),
-                None if right is None else render_line(right),
-            )
-    return Comparison(tally(recorded), tally(otherwise), None, None, None)
+def _row(name: str, recorded: object, otherwise: object) -> str:
+    return f"{name:<28}{recorded:>10}{otherwise:>12}".rstrip()
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}%"
+
+
+def _event_lines(label: str, event: Event | None) -> list[str]:
+    if event is None:
+        return [f"  {label:<10} nothing more"]
+    about = f" ({event.about})" if event.about else ""
+    lines = [f"  {label:<10} event {event.n} at {say_moment(event.at)}: {event.type} of {event.subject}{about}"]
+    return lines + [f"  {'':<10} | {render_line(line)}" for line in journal_lines(event)]
+
+
+def _fields(parting: Parting) -> list[str]:
+    """Returns in what two events of one kind differ; different kinds speak for themselves."""
+    one, other = parting.recorded, parting.otherwise
+    if one is None or other is None or (one.type, one.subject) != (other.type, other.subject):
+        return []
+    return [f"  recorded / otherwise: {differing_fields(one, other)}"]
+
+
+def _thinned(
+    course: Sequence[tuple[float, float | None, float | None]],
+) -> list[tuple[float, float | None, float | None]]:
+    """Returns at most so many lines, the first and the last among them."""
+    if len(course) <= COURSE_LINES:
+        return list(course)
+    step = (len(course) - 1) / (COURSE_LINES - 1)
+    return [course[round(number * step)] for number in range(COURSE_LINES)]
+
+
+def compare(recorded: Again, otherwise: Again, settings: Settings, since: int = 0) -> Comparison:
+    """Compares two stories from one set of inputs.
+
+    Args:
+        recorded: the story as it was.
+        otherwise: the story with other settings.
+        settings: the recorded settings.
+        since: the event after which the other settings came into force, 0 for from the start.
+    """
+    begin = next((event.at for event in recorded.events if event.n == since), 0.0)
+    threshold = crs(settings, "ha-auto-rebalance-threshold")
+    return Comparison(
+        since,
+        begin,
+        tally(recorded, since, begin, threshold),
+        tally(otherwise, since, begin, threshold),
+        _parting(recorded.events, otherwise.events),
+        _course(recorded.imbalance, otherwise.imbalance, begin),
+    )
+
+
+def _parting(recorded: Sequence[Event], otherwise: Sequence[Event]) -> Parting | None:
+    stories = ([event for event in events if event.type not in _SETTINGS] for events in (recorded, otherwise))
+    for one, other in zip_longest(*stories):
+        if one is None or other is None or _told(one) != _told(other):
+            return Parting(min(event.at for event in (one, other) if event is not None), one, other)
+    return None
+
+
+def _told(event: Event) -> dict[str, Any]:
+    """Returns what happened, without what only repeats a setting."""
+    told = essence(event)
+    for name in _ECHOES.get(event.type, ()):
+        told.pop(f"payload {name}", None)
+    return told
+
+
+def _course(
+    recorded: Mapping[float, float], otherwise: Mapping[float, float], begin: float
+) -> list[tuple[float, float | None, float | None]]:
+    """Returns where one of two courses changed, in percent with one decimal."""
+
+    def shown(course: Mapping[float, float], at: float) -> float | None:
+        return round(course[at] * PERCENT, 1) if at in course else None
+
+    points = [
+        (at, shown(recorded, at), shown(otherwise, at))
+        for at in sorted(recorded.keys() | otherwise.keys())
+        if at >= begin
+    ]
+    return [next(same) for _, same in groupby(points, key=lambda point: point[1:])]

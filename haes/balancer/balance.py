@@ -39,7 +39,7 @@ def balance(round_: Round) -> None:
         round_.streak = 0
         if policy == "series" and round_.state.balance.tried:
             outcomes.end_series(round_, "balanced")
-        refuse(round_, "balanced")
+        refuse(round_, "balanced", imbalance=imbalance)
         return
     round_.streak += 1
     if round_.streak < round_.crs("ha-auto-rebalance-hold-duration"):

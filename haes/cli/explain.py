@@ -7,8 +7,10 @@ import json
 from events.errors import UserError
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
-from replay.explain import explain_motion, explain_quiet, explain_resource
-from replay.points import find_point
+from replay.explain import explain_resource
+from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
+from replay.explain_quiet import explain_quiet
+from replay.points import find_begin, find_point
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -50,14 +52,14 @@ async def _run(options: argparse.Namespace) -> int:
             print(json.dumps(explanation.to_data(), indent=2) if options.json else explanation.to_text())  # noqa: T201
             return 0
         if options.motion is not None:
-            motions = [event for event in events if event.type == "balance.motion"]
-            chosen = next((event for event in motions if event.payload["number"] == options.motion), None)
-            if chosen is None:
-                raise UserError(f"there is no motion {options.motion}; the balancer issued {len(motions)} up to here")
-            text = "\n".join(explain_motion(chosen))
-            print(json.dumps(dict(chosen.payload), indent=2) if options.json else text)  # noqa: T201
+            chosen = find_motion(events, options.motion)
+            ends = motion_ends(events, chosen)
+            if options.json:
+                print(json.dumps({"n": chosen.n, "at": chosen.at, **chosen.payload, "ends": ends}, indent=2))  # noqa: T201
+            else:
+                print("\n".join([*explain_motion(chosen), *end_lines(ends)]))  # noqa: T201
             return 0
-        since = await find_point(log, options.quiet_since)
-        lines = explain_quiet(events, since.at)
-        print(json.dumps(lines, indent=2) if options.json else "\n".join(lines))  # noqa: T201
+        since = await find_begin(log, options.quiet_since)
+        quiet = explain_quiet(events, since.n, since.at)
+        print(json.dumps(quiet.to_data(), indent=2) if options.json else quiet.to_text())  # noqa: T201
     return 0

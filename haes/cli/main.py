@@ -5,10 +5,11 @@ Exit status: 0 done; 1 the answer is no (a scenario differs, a check fails); 2 a
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from events.errors import HaesError, UserError
 
@@ -36,6 +37,8 @@ COMMANDS = {
     "import": "haes.cli.importing",
     "simulate": "haes.cli.simulate",
     "replay": "haes.cli.replay",
+    "diff": "haes.cli.diff",
+    "bisect": "haes.cli.bisect",
     "explain": "haes.cli.explain",
     "whatif": "haes.cli.whatif",
     "verify": "haes.cli.verify",
@@ -55,6 +58,11 @@ STATUS_INTERRUPTED = 130
 
 class Parser(argparse.ArgumentParser):
     """A parser that ends a wrong command line as every other mistake ends: in one line."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # Points such as -5m are values, as negative numbers are; there are no options that look like them.
+        self._negative_number_matcher = re.compile(r"^-\d+(\.\d+)?[smhd]?$")
 
     def error(self, message: str) -> NoReturn:
         """Refuses the command line."""

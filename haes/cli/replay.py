@@ -1,36 +1,80 @@
-"""`haes replay`: the state that a stream leads to."""
+"""`haes replay`: the state that a stream leads to, the journal in its own time, or a walk event by event."""
 
 import argparse
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from math import isfinite
 
+from events.envelope import Event
 from events.errors import UserError
+from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
-from haes.cli.show import make_console, show_tables
+from haes.cli.show import make_console, show_line, show_tables
+from haes.cli.stepping import step_through
+from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
-from replay.points import find_point
+from replay.play import play
+from replay.points import find_begin, find_point
 from replay.report import headline, summary, tables
+
+AT_ONCE = 0.0
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("replay", help="show the state that the stream leads to")
-    parser.add_argument("--at", metavar="POINT", help="the state then: a number, a stream id, @SECONDS, a time, or -5m")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser = subparsers.add_parser(
+        "replay",
+        help="show the state that the stream leads to, play its journal, or walk through it",
+        description="Points are a number, a stream id, @SECONDS, a time, or -5m (before the end).",
+    )
+    parser.add_argument("--at", metavar="POINT", help="the state then")
+    parser.add_argument("--from", metavar="POINT", dest="begin", help="play the journal from there on")
+    parser.add_argument("--until", metavar="POINT", help="play the journal, or walk, up to there")
+    parser.add_argument(
+        "--speed",
+        metavar="N",
+        type=_speed,
+        help="play the journal, so many seconds in one; 0 or max prints at once (default: max)",
+    )
+    parser.add_argument("--step", action="store_true", help="walk through the events one by one")
+    parser.add_argument("--json", action="store_true", help="print JSON; playing and walking print one object a line")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
+
+
+def _speed(text: str) -> float:
+    if text == "max":
+        return AT_ONCE
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = -1
+    if speed < 0 or not isfinite(speed):
+        raise argparse.ArgumentTypeError(f"cannot be '{text}'; allowed is a number from 0 on, or max")
+    return speed
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     require_log(options)
-    state = asyncio.run(_replay(options.log, options.cluster, options.at))
-    if options.json:
-        print(json.dumps(summary(state), indent=2))  # noqa: T201
+    plays = options.begin is not None or options.until is not None or options.speed is not None
+    if options.at is not None and (plays or options.step):
+        raise UserError("--at shows a state; it does not go with --from, --until, --speed or --step")
+    if options.step:
+        if options.speed is not None:
+            raise UserError("--step goes at your pace; it does not go with --speed")
+        step_through(options.log, options.cluster, options.begin, options.until, as_json=options.json)
+    elif plays:
+        asyncio.run(_play(options))
     else:
-        show_state(state)
+        state = asyncio.run(_replay(options.log, options.cluster, options.at))
+        if options.json:
+            print(json.dumps(summary(state), indent=2))  # noqa: T201
+        else:
+            show_state(state)
     return 0
 
 
@@ -40,6 +84,32 @@ async def _replay(url: str, cluster: str, at: str | None) -> ClusterState:
     if not state.n:
         raise UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
     return state
+
+
+async def _play(options: argparse.Namespace) -> None:
+    console = make_console()
+    async with connect(options.log, options.cluster) as log:
+        if not (await log.head()).n:
+            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+        before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
+        last = None if options.until is None else (await find_point(log, options.until)).n
+        async for event in play(_told(log, before, last), options.speed or AT_ONCE):
+            lines = journal_lines(event)
+            if options.json:
+                data = {"n": event.n, "at": event.at, "type": event.type, "subject": event.subject, "by": event.by}
+                print(json.dumps(data | {"journal": [render_line(line) for line in lines]}), flush=True)  # noqa: T201
+            else:
+                for line in lines:
+                    show_line(console, line)
+
+
+async def _told(log: EventLog, before: int, last: int | None) -> AsyncIterator[Event]:
+    """Yields the events of a stretch that the journal has a line for; the others would only be a pause."""
+    async for event in log.read_all(before):
+        if last is not None and event.n > last:
+            return
+        if journal_lines(event):
+            yield event
 
 
 def show_state(state: ClusterState) -> None:

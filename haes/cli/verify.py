@@ -27,6 +27,7 @@ def run(options: argparse.Namespace) -> int:
         print(json.dumps(asdict(report), indent=2))  # noqa: T201
     else:
         lines = [f"{name}: {text}" for name, text in report.checks.items()]
+        lines += [f"PARKED: {subject}: {reason}" for subject, reason in report.parked.items()]
         lines += [f"WRONG at event {item.n} ({item.check}): {item.text}" for item in report.findings]
         lines.append(f"{report.events} events, {len(report.findings)} findings")
         print("\n".join(lines))  # noqa: T201

@@ -8,6 +8,8 @@ from events.errors import UserError
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from replay.again import recorded_scenario, run_again
+from replay.decisions import essence
+from replay.points import find_point
 from replay.whatif import compare
 
 
@@ -16,6 +18,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser = subparsers.add_parser("whatif", help="what other settings would have done")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting to change"
+    )
+    parser.add_argument(
+        "--from", metavar="POINT", dest="begin", help="change the settings there (default: from the start)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
@@ -33,8 +38,15 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
         recorded = [event async for event in log.read_all()]
-    if not recorded:
-        raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
-    comparison = compare(recorded, await run_again(recorded_scenario(recorded), options.overrides))
+        if not recorded:
+            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+        since = 0 if options.begin is None else (await find_point(log, options.begin)).n
+    scenario = recorded_scenario(recorded)
+    before = await run_again(scenario)
+    if [essence(event) for event in before.events] != [essence(event) for event in recorded[: len(before.events)]]:
+        raise UserError("the recorded story does not come out again (haes verify says where), so none compares with it")
+    if since >= len(before.events):
+        raise UserError(f"--from {options.begin}: the simulation had ended by then, at event {len(before.events)}")
+    comparison = compare(before, await run_again(scenario, options.overrides, since), scenario.settings, since)
     print(json.dumps(comparison.to_data(), indent=2) if options.json else comparison.to_text())  # noqa: T201
     return 0

@@ -129,6 +129,8 @@ class _Loop:
         while True:
             begin = world.now
             await self._all_nodes()
+            if world.after_rounds is not None:
+                world.after_rounds()
             self._skip = {part: max(0, left - 1) for part, left in self._skip.items()}
             world.now = max(world.now, begin + length)
             if world.now > LONGEST_SIMULATION:

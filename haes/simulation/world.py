@@ -1,6 +1,6 @@
 """A simulated cluster in motion: processes on machines, the shared log, and how each round reaches both."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +67,9 @@ class World:
         self.hosts = {node: Host(node) for node in self.hardware.machines}
         # Called after every append; tests use it to throw a manager's state away and rebuild it.
         self.rebuild: Callable[[], None] | None = None
+        # Called after every append, and when every node had its rounds; for whoever runs a story again otherwise.
+        self.after_write: Callable[[], Awaitable[None]] | None = None
+        self.after_rounds: Callable[[], None] | None = None
         self._tokens: dict[str, Token] = {}
 
     def batch(self, by: str, at: float | None = None, *, late: bool = False) -> Batch:
@@ -86,6 +89,8 @@ class World:
             self.on_event(event)
         if self.rebuild is not None:
             self.rebuild()
+        if self.after_write is not None:
+            await self.after_write()
 
     async def _read_back(self, count: int) -> list[Event]:
         async for chunk in self.log.raw_chunks(self.state.n, count=count):

@@ -1,4 +1,4 @@
-"""What an engineer asks of a stream afterwards: explanations, what-if, verification."""
+"""What an engineer asks of a stream afterwards: explanations and points."""
 
 from pathlib import Path
 
@@ -9,12 +9,9 @@ from events.errors import UserError
 from events.log.memory import MemoryLog
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario
-from haes.state.restore import restore_state, save_state
-from replay.again import recorded_scenario, run_again
-from replay.explain import explain_motion, explain_quiet, explain_resource
+from replay.explain import explain_resource
+from replay.explain_motion import explain_motion
 from replay.points import find_point
-from replay.verify import verify
-from replay.whatif import compare
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios" / "data"
 GOLDEN = Path(__file__).parent / "golden"
@@ -46,12 +43,6 @@ async def test_explain_knows_what_held_at_a_point() -> None:
     assert "node2 is left out until series 3 (now 1) after 1 failed attempt (exit code 1)" in explanation.holds
 
 
-async def test_quiet_times_have_reasons() -> None:
-    """Every stretch in which nothing was done is told with its reason."""
-    _, events = await _live("fa109", SERIES)
-    assert explain_quiet(events, 300)[-1] == "360 s: balanced"
-
-
 @pytest.mark.parametrize(("text", "n"), [("40", 40), ("@80", None), ("-5m", None), ("1970-01-01T00:01:20+00:00", None)])
 async def test_points_name_the_last_event_up_to_there(text: str, n: int | None) -> None:
     """Numbers, times and distances from the end lead to the last event at or before them."""
@@ -69,39 +60,3 @@ async def test_what_is_no_point_is_refused(text: str) -> None:
     log, _ = await _live("fa109")
     with pytest.raises(UserError, match="expected a sequence number"):
         await find_point(log, text)
-
-
-async def test_whatif_counts_what_another_policy_would_have_done() -> None:
-    """With policy time fa109 has six failing motions instead of two, and the point where the stories part is named."""
-    _, events = await _live("fa109", SERIES)
-    comparison = compare(events, await run_again(recorded_scenario(events), ["ha-auto-rebalance-backoff=time"]))
-    assert (comparison.recorded.failed, comparison.otherwise.failed) == (2, 6)
-    assert comparison.parts_at == 100
-    assert "what comes then was never observed" in comparison.to_text()
-    same = compare(events, await run_again(recorded_scenario(events)))
-    assert same.parts_at is None
-    assert same.recorded == same.otherwise
-
-
-@pytest.mark.parametrize("name", sorted(folder.name for folder in SCENARIOS.iterdir()))
-async def test_verify_passes_over_what_scenarios_leave_behind(name: str) -> None:
-    """Every stream of the sample is sound, and every decision in it comes out again."""
-    log, events = await _live(name)
-    await save_state(log, await restore_state(log, len(events) // 2))
-    report = await verify(log)
-    assert report.findings == []
-    assert report.events == len(events)
-    assert report.checks["decisions"].startswith(f"{len(events)} events come out again")
-
-
-async def test_verify_names_what_is_wrong() -> None:
-    """A changed decision, an illegal transition and a cause from nowhere are found at their events."""
-    log, events = await _live("fa109", SERIES)
-    token = await log.acquire("forger", "forger", seize=True)
-    forged = [
-        Event("resource.stopped", "vm:103", "forger", 700, {"previous": "started"}, cause="job/vm:103/99"),
-        Event("balance.series", "balance", "forger", 700, {"number": 9, "reason": "moved"}, cause="motion/77"),
-    ]
-    await log.append(forged, token=token)
-    findings = {(finding.n, finding.check) for finding in (await verify(log)).findings}
-    assert findings == {(len(events) + 1, "transitions"), (len(events) + 2, "causes")}

@@ -1,0 +1,99 @@
+"""`haes diff`: what changed between two points of one log, or what two logs differ in, by node and resource."""
+
+import argparse
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from events.errors import UserError
+from events.log.port import EventLog
+from events.url import connect
+from haes.cli.options import add_log_options, require_log
+from haes.state.cluster import ClusterState
+from haes.state.restore import restore_state
+from replay.changes import Change, change_lines, changes, facts
+from replay.moments import say_moment
+from replay.points import find_point
+
+
+def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds the command."""
+    parser = subparsers.add_parser(
+        "diff",
+        help="what changed between two points, or what two logs differ in",
+        description="Points are a number, a stream id, @SECONDS, a time, or -5m (before the end).",
+    )
+    parser.add_argument("points", nargs="*", metavar="POINT", help="A and B; B is the end of the log when left out")
+    parser.add_argument("--other", metavar="URL", help="compare with this log: A is a point of --log, B of this one")
+    parser.add_argument(
+        "--other-cluster", metavar="NAME", help="compare with this cluster (default: that of --cluster)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_log_options(parser, default=None)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command and returns the exit status."""
+    require_log(options)
+    two_logs = options.other is not None or options.other_cluster is not None
+    if two_logs:
+        if len(options.points) not in {0, 2}:
+            raise UserError("diff of two logs needs a point of each, or none for the ends of both")
+        other = argparse.Namespace(log=options.other or options.log, cluster=options.other_cluster or options.cluster)
+        require_log(other)
+        texts = options.points or [None, None]
+    else:
+        if len(options.points) not in {1, 2}:
+            raise UserError(
+                "diff needs one or two points of the log, or another log (--other URL, --other-cluster NAME)"
+            )
+        other = options
+        texts = [*options.points, None][:2]
+    before, after = asyncio.run(_states(options, other, texts))
+    found = changes(facts(before), facts(after))
+    if options.json:
+        data = {"from": _place(options, before), "to": _place(other, after)}
+        print(json.dumps(data | {"changes": [change.to_data() for change in found]}, indent=2))  # noqa: T201
+    else:
+        print("\n".join(_lines(options, other, before, after, found)))  # noqa: T201
+    return 0
+
+
+async def _states(
+    one: argparse.Namespace, other: argparse.Namespace, texts: Sequence[str | None]
+) -> tuple[ClusterState, ClusterState]:
+    async with connect(one.log, one.cluster) as log:
+        before = await _state(log, texts[0])
+        if other is one:
+            return before, await _state(log, texts[1])
+        # While the first connection is open, a server that both logs lie on is not started twice.
+        async with connect(other.log, other.cluster) as other_log:
+            return before, await _state(other_log, texts[1])
+
+
+async def _state(log: EventLog, text: str | None) -> ClusterState:
+    state = await restore_state(log, None if text is None else (await find_point(log, text)).n)
+    if not state.n:
+        raise UserError(f"cluster '{log.cluster}' has no events in this log (--cluster NAME, --other-cluster NAME)")
+    return state
+
+
+def _place(options: argparse.Namespace, state: ClusterState) -> dict[str, Any]:
+    return {"cluster": options.cluster, "n": state.n, "at": state.at}
+
+
+def _lines(
+    one: argparse.Namespace,
+    other: argparse.Namespace,
+    before: ClusterState,
+    after: ClusterState,
+    found: Sequence[Change],
+) -> list[str]:
+    first, second = (
+        f"cluster {options.cluster}, event {state.n} at {say_moment(state.at)}"
+        for options, state in ((one, before), (other, after))
+    )
+    count = f"{len(found)} changes" if len(found) != 1 else "1 change"
+    return [f"from {first}", f"to   {second}", *change_lines(found), count if found else "nothing differs"]

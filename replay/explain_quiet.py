@@ -1,0 +1,208 @@
+"""Why the balancer did nothing in a stretch of a stream: what stood in its way, how often and for how long."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from events.envelope import Event
+from haes import settings
+from haes.state.cluster import ClusterState
+from haes.state.fold import apply_event
+from replay.language.moment import measured_imbalance
+from replay.moments import say_moment, say_span
+
+# What is said of moments in which the balancer gave no reason of its own.
+NO_LEADER = "nobody leads"
+OFF = "the balancer is off"
+MOVING = "a motion of the balancer is under way"
+WAITING = "no decision yet: over the threshold, but not for enough rounds, or not looked at"
+
+
+@dataclass(slots=True)
+class Reason:
+    """Why nothing was done: how many stretches of time had this reason, and seconds in all."""
+
+    times: int = 0
+    seconds: float = 0
+
+
+@dataclass(slots=True)
+class Quiet:
+    """What is known of a stretch.
+
+    Attributes:
+        since, until: its ends, domain time.
+        motions: motions that the balancer issued in it.
+        reasons: reason -> how often and how long, longest first.
+        timeline: (time, number of the event, what was said).
+        left_out: reason -> pairs or bundles that the balancer left out when it looked for a motion.
+        imbalance: the last one on record, percent, and its time; None when there is none.
+        threshold: percent, at the end.
+        rests: what still stands in the way at the end.
+    """
+
+    since: float
+    until: float
+    motions: int = 0
+    reasons: dict[str, Reason] = field(default_factory=dict)
+    timeline: list[tuple[float, int, str]] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+    imbalance: tuple[float, float] | None = None
+    threshold: float = 0
+    rests: list[str] = field(default_factory=list)
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns it as JSON-like data."""
+        return {
+            "since": self.since,
+            "until": self.until,
+            "motions": self.motions,
+            "reasons": [
+                {"reason": name, "times": reason.times, "seconds": reason.seconds}
+                for name, reason in self.reasons.items()
+            ],
+            "timeline": [{"at": at, "n": n, "text": text} for at, n, text in self.timeline],
+            "left_out": self.left_out,
+            "imbalance": None if self.imbalance is None else {"percent": self.imbalance[0], "at": self.imbalance[1]},
+            "threshold": self.threshold,
+            "rests": self.rests,
+        }
+
+    def to_text(self) -> str:
+        """Returns it as lines for people."""
+        span = say_span(self.until - self.since)
+        motions = f"{self.motions} motion" + ("" if self.motions == 1 else "s")
+        lines = [
+            f"from {say_moment(self.since)} to {say_moment(self.until)} ({span}): {motions} of the balancer",
+            "",
+            "Why nothing was done, and how long:",
+        ]
+        for name, reason in self.reasons.items():
+            times = f"{reason.times} time" + ("" if reason.times == 1 else "s")
+            lines.append(f"  {say_span(reason.seconds):>8}  {name}, {times}")
+        known = "none is on record"
+        if self.imbalance is not None:
+            known = f"{self.imbalance[0]:.1f}% when last put on record, at {say_moment(self.imbalance[1])}"
+        lines += ["", f"Imbalance: {known}; threshold {self.threshold:g}%", "", "What was said:"]
+        lines += [f"  {say_moment(at):>8}  {text}" for at, _, text in self.timeline] or ["  nothing"]
+        lines += ["", "What was left out when a motion was looked for:"]
+        lines += [f"  {name}, {count} times" for name, count in self.left_out.items()] or ["  nothing"]
+        lines += ["", "What still stands in the way:"]
+        lines += [f"  {rest}" for rest in self.rests] or ["  nothing"]
+        return "\n".join(lines)
+
+
+def explain_quiet(events: Iterable[Event], before: int, since: float) -> Quiet:
+    """Says why the balancer did nothing after an event, up to the last of the events, which are all from the start.
+
+    Args:
+        events: the stream up to the end of the stretch.
+        before: number of the last event before the stretch.
+        since: domain time at which the stretch begins.
+    """
+    state, quiet = ClusterState(), Quiet(since, since)
+    left_out: Counter[str] = Counter()
+    standing: str | None = None
+    begin = since
+    for event in events:
+        inside = event.n > before
+        if inside and standing is None:
+            standing = _standing(state)
+            _count(quiet, standing)
+        apply_event(state, event)
+        measured = measured_imbalance(event)
+        if measured is not None:
+            quiet.imbalance = (measured, event.at)
+        if not inside:
+            continue
+        _note(quiet, left_out, event)
+        now = _standing(state)
+        if now != standing:
+            at = max(since, event.at)
+            quiet.reasons[standing or now].seconds += at - begin
+            standing, begin = now, at
+            _count(quiet, now)
+    quiet.until = max(since, state.at)
+    if standing is None:
+        standing = _standing(state)
+        _count(quiet, standing)
+    quiet.reasons[standing].seconds += quiet.until - begin
+    # What lasted no time at all is a step within one round, not a reason; unless there is nothing else.
+    lasting = [item for item in quiet.reasons.items() if item[1].seconds] or list(quiet.reasons.items())
+    quiet.reasons = dict(sorted(lasting, key=lambda item: (-item[1].seconds, item[0])))
+    quiet.left_out = dict(left_out.most_common())
+    quiet.threshold = settings.crs(state.settings, "ha-auto-rebalance-threshold")
+    quiet.rests = _rests(state)
+    return quiet
+
+
+def _count(quiet: Quiet, name: str) -> None:
+    quiet.reasons.setdefault(name, Reason()).times += 1
+
+
+def _standing(state: ClusterState) -> str:
+    """Returns why nothing is done at a moment."""
+    memory = state.balance
+    if state.leader is None or state.managers.get(state.leader) != "master":
+        return NO_LEADER
+    if settings.crs(state.settings, "ha-auto-rebalance") == settings.BALANCER_OFF:
+        return OFF
+    if memory.motion is not None:
+        return MOVING
+    return WAITING if memory.refusal is None else memory.refusal[0].replace("_", " ")
+
+
+def _note(quiet: Quiet, left_out: Counter[str], event: Event) -> None:
+    payload = event.payload
+    match event.type:
+        case "balance.refused":
+            shown = ", ".join(
+                f"{key} {_shown(key, value)}"
+                for key, value in payload["details"].items()
+                if key in {"imbalance", "resource", "until"}
+            )
+            text = payload["reason"].replace("_", " ") + (f" ({shown})" if shown else "")
+            left_out.update(item["reason"] for item in payload["details"].get("excluded", ()))
+        case "balance.motion":
+            quiet.motions += 1
+            text = f"motion {payload['number']} of {payload['leader']} to {payload['target']}"
+            left_out.update(item["reason"] for item in payload["excluded"])
+        case "balance.moved" | "balance.failed" | "balance.dropped" | "balance.paused" | "balance.resumed":
+            text = f"{event.type.partition('.')[2]}: {event.about}"
+        case "leader.elected" | "settings.changed" | "disarm.requested" | "arm.requested":
+            text = f"{event.type}: {event.about}".rstrip(": ")
+        case _:
+            return
+    quiet.timeline.append((event.at, event.n, text))
+
+
+def _shown(key: str, value: Any) -> str:
+    if key == "imbalance":
+        return f"{value * 100:.1f}%"
+    return say_moment(value) if key == "until" and isinstance(value, int | float) else str(value)
+
+
+def _rests(state: ClusterState) -> list[str]:
+    memory, now = state.balance, state.at
+    rests = []
+    if state.disarm is not None:
+        rests.append(f"HA is {state.disarm.state} ({state.disarm.mode})")
+    if memory.paused_until is not None and now < memory.paused_until:
+        rests.append(f"the balancer pauses until {say_moment(memory.paused_until)}")
+    rests += [
+        f"{resource} rests until {say_moment(until)}"
+        for resource, until in sorted(memory.cooldowns.items())
+        if now < until
+    ]
+    for (resource, target), failure in sorted(memory.failures.items()):
+        if failure.until is not None and now < failure.until:
+            rests.append(f"{resource} to {target} is left out until {say_moment(failure.until)} ({failure.reason})")
+        elif failure.first_series is not None and memory.series < failure.first_series:
+            rests.append(f"{resource} to {target} is left out until series {failure.first_series} ({failure.reason})")
+    rests += [
+        f"{resource} to {target} cannot work until {say_moment(answer.until)}: {', '.join(answer.reasons)}"
+        for (resource, target), answer in sorted(memory.impossible.items())
+        if now < answer.until
+    ]
+    return rests

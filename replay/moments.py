@@ -1,0 +1,27 @@
+"""Domain time in words: seconds in a simulation, date and time where a real clock runs; knows nothing of events."""
+
+from datetime import UTC, datetime
+
+# Domain times above this many seconds are of a real clock (the year 1973); simulations are shorter.
+REAL_TIME = 1e8
+
+
+def say_moment(at: float) -> str:
+    """Returns a domain time for people, in a form that commands take as a point, too (without the unit)."""
+    return f"{at:g} s" if at < REAL_TIME else say_time(at)
+
+
+def say_time(at: float) -> str:
+    """Returns the same without a unit, for columns and sentences that have one."""
+    if at < REAL_TIME:
+        return f"{at:g}"
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def say_span(seconds: float) -> str:
+    """Returns a length of time for people: seconds up to two minutes, then minutes, then hours."""
+    if seconds < 120:  # noqa: PLR2004 - two minutes
+        return f"{seconds:g} s"
+    if seconds < 7200:  # noqa: PLR2004 - two hours
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:.1f} h"
