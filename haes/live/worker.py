@@ -168,7 +168,8 @@ class Worker(ABC):
             pause = self.lease.interval
             try:
                 await self._renew()
-                self._note_position()
+                if self._fault is None:
+                    self._note_position()
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
                 pause = RETRY_INTERVAL
