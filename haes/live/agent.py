@@ -15,7 +15,7 @@ from events.log.port import EventLog
 from haes.agent.execution import Job
 from haes.agent.process import AgentProcess
 from haes.configuration.cluster import Intervals
-from haes.drivers.process.client import KeeperError
+from haes.drivers.process.client import KeeperError, KeeperRefused
 from haes.live import presence
 from haes.live.announce import announce
 from haes.live.clock import boottime
@@ -100,6 +100,7 @@ class AgentWorker(Worker):
         self._round_due = 0.0
         self._reset: str | None = None
         self._last_round = boottime()
+        self._stalled = False
 
     def use(self, intervals: Intervals) -> None:
         """See Worker."""
@@ -174,21 +175,38 @@ class AgentWorker(Worker):
     async def _renew(self) -> None:
         if boottime() - self._last_round > self.lease.ttl:
             # The rounds have stopped: an agent that cannot work must not keep its services from being recovered.
-            _log.error("no round was done for %.0f s, the lease is not renewed", self.lease.ttl)
+            if not self._stalled:
+                _log.error("no round was done for %.0f s, the lease is not renewed", self.lease.ttl)
+            self._stalled = True
             return
+        self._stalled = False
         await super()._renew()
-        if self.lease.valid() and (self.holds or self._process.state == "wait_for_agent_lock"):
-            await asyncio.to_thread(self._live.feed, self.lease.deadline)
+        if self._fault is None and self.lease.valid() and (self.holds or self._process.state == "wait_for_agent_lock"):
+            try:
+                await asyncio.to_thread(self._live.feed, self.lease.deadline)
+            except KeeperError as error:
+                # The next round meets it, too, and does what can be done.
+                _log.error("the keeper was not fed: %s", error)
+                self._wake.set()
 
     async def _lost_lease(self) -> None:
         """Takes the lease again; whatever was fenced meanwhile is found out before anything runs again."""
         if await self.lease.acquire():
-            self._reset = "the lease was over"
+            self._reset = self._reset or "the lease was over"
+            self._last_round = boottime()
+            if self.lease.token is not None:
+                await asyncio.to_thread(self._live.use, self.lease.token)
             self._wake.set()
 
     async def _step(self) -> None:
         try:
             await self._work()
+        except KeeperRefused as error:
+            # Somebody with a newer right was here. The next term of the lease brings a right that is newer still.
+            _log.error("the keeper refuses this agent: %s", error)
+            self._reset = "its keeper had seen a newer right"
+            self._round_due = boottime() + LEASE_INTERVAL
+            await self.lease.release()
         except KeeperError as error:
             # Nothing can be done here for now; if it lasts, the lease is not renewed and others take over.
             _log.error("the node cannot be worked with: %s", error)

@@ -132,7 +132,7 @@ class ManagerWorker(Worker):
 
     async def _renew(self) -> None:
         await super()._renew()
-        if self._leader.token is not None:
+        if self._fault is None and self._leader.token is not None:
             await self._leader.renew()
 
     async def _regressed(self, known_n: int) -> None:
@@ -141,10 +141,6 @@ class ManagerWorker(Worker):
         if self._regression is not None:
             known_n = max(known_n, self._regression[0])
         self._regression = (known_n, found)
-        known = 0 if self.lease.token is None else self.lease.token.generation
-        if (await self.log.head()).generation <= known:
-            # Whoever decided on what was lost is fenced, this process included.
-            await self.log.raise_generation(known)
         self._grace_until = boottime() + self._intervals.agent_lease
         self._leader.forget()
         self.lease.forget()

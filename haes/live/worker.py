@@ -56,6 +56,8 @@ class Worker(ABC):
         self._stop = stop
         await self._persist(self.replica.open)
         await self._wait_for_known_log(stop)
+        if self._seen is not None and self._seen.log_id != self.replica.checkpoint.log_id:
+            await self._persist(self._raise_generation)
         await self._take_lease(stop)
         if stop.is_set():
             return
@@ -112,6 +114,9 @@ class Worker(ABC):
 
     async def _renew(self) -> None:
         """Renews the leases."""
+        if self._fault is not None:
+            # On a log that is not the known one nothing is held.
+            return
         if not await self.lease.renew() and self.lease.token is None:
             await self._lost_lease()
 
@@ -227,8 +232,18 @@ class Worker(ABC):
         known = self.replica.state.n
         await self.replica.rebuild()
         await self._wait_for_known_log(self._stop)
+        await self._raise_generation()
         await self._regressed(known)
         self._fault = None
+
+    async def _raise_generation(self) -> None:
+        """Fences everybody who decided on what was lost, this process included: no token of then is good any more."""
+        known = max(
+            0 if self._seen is None else self._seen.generation,
+            0 if self.lease.token is None else self.lease.token.generation,
+        )
+        if (await self.log.head()).generation <= known:
+            await self.log.raise_generation(known)
 
     async def _wait_for_known_log(self, stop: asyncio.Event) -> None:
         """Does nothing on a log that is another one, or an empty one, until that is accepted or the known one is back.

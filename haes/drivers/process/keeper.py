@@ -217,7 +217,9 @@ class Keeper:
         generation, epoch, nonce = token
         known = self._token
         if [generation, epoch] < known[:2] or ([generation, epoch] == known[:2] and nonce != known[2]):
-            raise Refused(f"token {generation}/{epoch} is not good any more, {known[0]}/{known[1]} is")
+            raise Refused(
+                f"token {generation}/{epoch} ({nonce}) is not good: {known[0]}/{known[1]} ({known[2]}) was here"
+            )
         if token != known:
             self._token = [generation, epoch, nonce]
             self._save()
