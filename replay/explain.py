@@ -204,6 +204,8 @@ def _tell(event: Event) -> str:
                 f"by {_origin(payload['origin'])}" if payload.get("origin") else "by the leader",
             )
             return f"begins to {event.type.partition('.')[2]} from {payload['node']} to {payload['target']}, {because}"
+        case "resource.fence":
+            return "its node does not answer and is to be fenced"
         case "resource.recovered":
             return f"recovered from the fenced node {payload['previous']} to {payload['node']}"
         case "resource.motion_failed":

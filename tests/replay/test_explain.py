@@ -131,7 +131,8 @@ async def test_a_chain_begins_where_the_last_move_began() -> None:
     )
     explanation, state = explain_resource(story.events, "vm:1")
     assert state.resources["vm:1"].node != "node1"
-    assert [step.text.split(" to ")[0] for step in explanation.chain] == [
-        "fence",
-        "recovered from the fenced node node1",
+    texts = [step.text for step in explanation.chain]
+    assert texts == [
+        "its node does not answer and is to be fenced",
+        f"recovered from the fenced node node1 to {state.resources['vm:1'].node}",
     ]
