@@ -6,7 +6,7 @@ Knows nothing about HA, nor where the server comes from. Works on Redis 6.2 and 
 import re
 import secrets
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import Any
 
 from redis.asyncio.connection import AbstractConnection
@@ -17,6 +17,7 @@ from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavaila
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
 from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
+from events.log.redis_bulk import bulk_entries
 from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
 from events.log.redis_keys import keys_of
@@ -184,6 +185,13 @@ class RedisLog(EventLog):
         """See EventLog."""
         async with aclosing(self._reader.raw_chunks(after, count)) as chunks:
             async for chunk in chunks:
+                yield chunk
+
+    async def bulk_chunks(self, after: int = 0) -> AsyncIterator[list[RawEntry]]:
+        """See EventLog."""
+        start = await self._reader.start(after)
+        with closing(bulk_entries(self.url, self.shown, self._keys.events, start)) as chunks:
+            for chunk in chunks:
                 yield chunk
 
     async def attach(self, checkpoint: Checkpoint | None) -> Checkpoint:
