@@ -114,7 +114,7 @@ class StreamReader:
 
     async def raw_chunks(self, after: int, count: int) -> AsyncGenerator[list[RawEntry], None]:
         """See EventLog; the next chunk is on its way while the caller works on the last one."""
-        start = self._start(after) or await self._find(after)
+        start = await self.start(after)
         with translated(self._server.shown):
             connection = await self._server.borrow()
         unread = False
@@ -140,6 +140,10 @@ class StreamReader:
                 # A reply nobody will read must not meet the connection's next user.
                 await connection.disconnect()
             await self._server.give_back(connection)
+
+    async def start(self, after: int) -> str:
+        """Returns the id after which event `after + 1` is, or the start of the log when `after` was trimmed away."""
+        return self._start(after) or await self._find(after)
 
     def _start(self, after: int) -> str | None:
         """Returns the id after which event `after + 1` should be, if it is known without asking."""

@@ -26,6 +26,10 @@ Handler = Callable[[ClusterState, str, Mapping[str, Any], float], None]
 HANDLERS: dict[str, Handler] = {**CLUSTER_HANDLERS, **NODE_HANDLERS, **RESOURCE_HANDLERS, **BALANCE_HANDLERS}
 
 
+# What applying does beside the handlers, because it is about parking itself.
+APPLIED_APART = frozenset({FOREIGN, UNREADABLE, "subject.unparked"})
+
+
 def apply_event(state: ClusterState, event: Event) -> None:
     """Applies one event to a state, in place.
 

@@ -1,7 +1,7 @@
 """What events about nodes, managers and agents do to the state."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from haes.machines import MANAGER, NODE
@@ -9,6 +9,9 @@ from haes.state.cluster import ClusterState
 from haes.state.records import AgentRecord
 
 Payload = Mapping[str, Any]
+
+# Agents report the same few states and modes over and over; records that never change can be shared.
+_agent_record = cache(AgentRecord)
 
 
 def node_added(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
@@ -78,7 +81,7 @@ def member_announced(state: ClusterState, subject: str, payload: Payload, _at: f
 
 def agent_reported(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`agent.reported`."""
-    state.agents[subject] = AgentRecord(state=payload["state"], mode=payload["mode"])
+    state.agents[subject] = _agent_record(state=payload["state"], mode=payload["mode"])
 
 
 NODE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {

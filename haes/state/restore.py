@@ -4,7 +4,7 @@ from events.errors import EntryCorrupt, EventUnknown
 from events.log.port import Checkpoint, EventLog
 from events.snapshots import Snapshot, save_snapshot, snapshots_before
 from haes.state.cluster import ClusterState
-from haes.state.fold import apply_event
+from haes.state.fold_raw import RawFold
 from haes.state.snapshot import decode_state, encode_state
 
 
@@ -23,13 +23,27 @@ async def restore_state(log: EventLog, at_most: int | None = None, *, lenient: b
         if known is not None and known.n == snapshot.checkpoint.n:
             state = known
             break
-    while at_most is None or state.n < at_most:
-        count = 1000 if at_most is None else min(1000, at_most - state.n)
-        events = await log.read(state.n, count=count, lenient=lenient)
-        if not events:
+    head = await log.head()
+    end = head.n if at_most is None else min(at_most, head.n)
+    fold = RawFold(state, lenient=lenient)
+    async for chunk in log.raw_chunks(state.n):
+        if state.n >= end:
             break
-        for event in events:
-            apply_event(state, event)
+        # Without a limit nothing is cut off: of entries that are no events there may be any number.
+        fold.take(chunk if at_most is None else chunk[: end - state.n])
+    return state
+
+
+async def replay_state(log: EventLog, state: ClusterState) -> ClusterState:
+    """Applies everything after a state as fast as one core can; nothing else of the program runs meanwhile.
+
+    Raises:
+        LogFault: an event cannot be understood.
+        LogUnavailable: the log cannot be reached.
+    """
+    fold = RawFold(state)
+    async for chunk in log.bulk_chunks(state.n):
+        fold.take(chunk)
     return state
 
 

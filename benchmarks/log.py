@@ -1,0 +1,86 @@
+"""Measures guarded appends on a private server: batches of 10 events, and how long a single one takes.
+
+python benchmarks/log.py [--json]
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+from events.envelope import Event
+from events.log.port import Batch, EventLog, Token
+from events.url import connect
+
+BATCH, BATCHES, SINGLES = 10, 10_000, 5_000
+PAYLOAD = {"previous": "started", "node": "node1", "target": "node2"}
+
+
+def in_parts(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    """Yields items in lists of a size."""
+    source = iter(items)
+    while part := list(islice(source, size)):
+        yield part
+
+
+def _event(number: int) -> Event:
+    return Event("resource.relocate", f"vm:{number % 1000}", "node1/crm", 1764572323.125, PAYLOAD, about="to node2")
+
+
+async def batches(log: EventLog, token: Token, *, guarded: bool) -> float:
+    """Returns events a second in batches; guarded ones carry a command id and the versions they were decided on."""
+    versions: dict[str, int] = await log.versions([f"vm:{number}" for number in range(1000)])
+    calls = []
+    for number in range(BATCHES):
+        events = [_event(BATCH * number + place) for place in range(BATCH)]
+        expect = {event.subject: versions[event.subject] for event in events} if guarded else None
+        for event in events:
+            versions[event.subject] += 1
+        calls.append(Batch(events, token, expect, f"{time.time_ns()}-{number}" if guarded else None))
+    begun = time.perf_counter()
+    for group in in_parts(calls, 1000):
+        for result in await log.append_many(group):
+            if isinstance(result, Exception):
+                raise result
+    return BATCH * BATCHES / (time.perf_counter() - begun)
+
+
+async def singles(log: EventLog, token: Token) -> list[float]:
+    """Returns the seconds of single guarded appends, one after the other, sorted."""
+    taken = []
+    versions = await log.versions([f"vm:{number}" for number in range(1000)])
+    for number in range(SINGLES):
+        event = _event(number)
+        begun = time.perf_counter()
+        await log.append([event], token=token, expect={event.subject: versions[event.subject]}, command=f"one-{number}")
+        taken.append(time.perf_counter() - begun)
+        versions[event.subject] += 1
+    return sorted(taken)
+
+
+async def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        async with connect(f"embedded:{folder}/log", "benchmark") as log:
+            token = await log.acquire("benchmark", "benchmark")
+            plain = max([await batches(log, token, guarded=False) for _ in range(3)])
+            guarded = max([await batches(log, token, guarded=True) for _ in range(3)])
+            taken = await singles(log, token)
+    figures: dict[str, Any] = {
+        "events_per_second_token_only": round(plain),
+        "events_per_second_token_versions_command": round(guarded),
+        "single_append_median_ms": round(1000 * taken[len(taken) // 2], 3),
+        "single_append_p99_ms": round(1000 * taken[len(taken) * 99 // 100], 3),
+    }
+    print(json.dumps(figures) if options.json else "\n".join(f"{name}: {value}" for name, value in figures.items()))
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
