@@ -5,8 +5,8 @@ import asyncio
 import logging
 import os
 import signal
+import stat
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -113,7 +113,9 @@ async def _show_journal(console: Console, log: EventLog) -> None:
 async def _read_commands(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.Event) -> None:
     """Does what is typed; without a terminal or a pipe it waits for the end."""
     reader = asyncio.StreamReader()
-    with suppress(OSError, ValueError):
+    mode = os.fstat(sys.stdin.fileno()).st_mode
+    # Of other things, a file or /dev/null, nobody can be told when there is more.
+    if sys.stdin.isatty() or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         protocol = asyncio.StreamReaderProtocol(reader)
         await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(os.dup(sys.stdin.fileno())))
         while line := await reader.readline():

@@ -63,6 +63,9 @@ class KeeperClient:
                     raise
                 time.sleep(START_INTERVAL)
             else:
+                if process is not None:
+                    # It is to outlive this process, which must not be warned that it never waited for it.
+                    process.returncode = process.returncode or 0
                 return
 
     def act(self, do: str, **values: Any) -> dict[str, Any]:

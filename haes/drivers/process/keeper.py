@@ -38,6 +38,8 @@ PING_INTERVAL = 1.0
 # Bytes of the record after which it begins anew, the old one beside it.
 RECORD_LIMIT = 4 << 20
 
+# Only a request ends the keeper, and only when nothing runs; whoever wants more has SIGKILL.
+_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 _library = ctypes.CDLL(None, use_errno=True)
 
@@ -300,6 +302,9 @@ def _spawn(request: dict[str, Any], marker: str, cgroup: str) -> int:
         _library.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:
             os._exit(1)
+        # What the keeper ignores a service must not: ignoring is inherited.
+        for number in _IGNORED:
+            signal.signal(number, signal.SIG_DFL)
         containment.enter_cgroup(cgroup)
 
     environment = {**os.environ, **request["environment"], MARKER: marker}
@@ -374,8 +379,7 @@ def main() -> int:
     if not _locked(lock):
         return 0
     _library.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
-        # Only a request ends it, and only when nothing runs; whoever wants more has SIGKILL.
+    for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
