@@ -1,15 +1,15 @@
 """`haes agent`: a process that runs the services of one node."""
 
 import argparse
-import asyncio
 import socket
 
 from events.errors import UserError
 from events.url import open_log
+from haes.cli.serve import serve
 from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.agent import AgentWorker
 from haes.live.build import build_node
-from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
+from haes.live.process import Place, configure_logs, owner_name
 from haes.live.seen import SeenFile
 
 
@@ -34,21 +34,8 @@ def run(options: argparse.Namespace) -> int:
     seen = SeenFile(place.directory / "agent.seen")
     worker = AgentWorker(log, node, live, want.configuration.intervals, owner, socket.gethostname(), seen)
 
-    async def work(stop: asyncio.Event) -> None:
-        try:
-            if await begin_patiently(log, want.configuration, f"{node}/lrm", stop):
-                notify("READY=1")
-                await worker.run(stop)
-        finally:
-            await log.close()
-
     try:
-        run_until_signal(
-            work,
-            on_reload=lambda: worker.use(wanted(options).configuration.intervals),
-            on_dump=lambda: dump_state(place, "agent", worker.replica.state),
-        )
+        serve(options, want, place, log, worker, part="agent")
     finally:
         live.close()
-        place.close()
     return 0

@@ -1,12 +1,12 @@
 """`haes manager`: a process that leads the cluster, or stands by to do so."""
 
 import argparse
-import asyncio
 
 from events.url import open_log
+from haes.cli.serve import serve
 from haes.cli.worker_options import add_worker_options, wanted
 from haes.live.manager import ManagerWorker
-from haes.live.process import Place, begin_patiently, configure_logs, dump_state, notify, owner_name, run_until_signal
+from haes.live.process import Place, configure_logs, owner_name
 from haes.live.seen import SeenFile
 
 
@@ -27,20 +27,5 @@ def run(options: argparse.Namespace) -> int:
     owner = owner_name(options.node, "crm", want.directory)
     worker = ManagerWorker(log, options.node, want.configuration.intervals, owner, seen)
 
-    async def work(stop: asyncio.Event) -> None:
-        try:
-            if await begin_patiently(log, want.configuration, f"{options.node}/crm", stop):
-                notify("READY=1")
-                await worker.run(stop)
-        finally:
-            await log.close()
-
-    try:
-        run_until_signal(
-            work,
-            on_reload=lambda: worker.use(wanted(options).configuration.intervals),
-            on_dump=lambda: dump_state(place, "manager", worker.replica.state),
-        )
-    finally:
-        place.close()
+    serve(options, want, place, log, worker, part="manager")
     return 0

@@ -101,6 +101,8 @@ class AgentWorker(Worker):
         self._reset: str | None = None
         self._last_round = boottime()
         self._stalled = False
+        # What the keeper killed and nobody has recorded yet.
+        self._killed: frozenset[str] | None = None
 
     def use(self, intervals: Intervals) -> None:
         """See Worker."""
@@ -116,15 +118,14 @@ class AgentWorker(Worker):
         if self.lease.token is None:
             raise LogUnavailable(f"lease '{self.lease.name}' is not held")
         await asyncio.to_thread(self._live.use, self.lease.token)
-        killed = await asyncio.to_thread(self._live.fired)
+        await self._learn_of_kills()
         services = await asyncio.to_thread(self._live.services)
         strays = self._strays(services)
         if strays:
             await asyncio.to_thread(self._live.kill, strays)
         process = AgentProcess(self.node)
         batch = await self._batch()
-        if killed is not None:
-            batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=list(killed))
+        told = self._tell_kills(batch)
         for resource, because in strays.items():
             batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
         announce(batch, self.lease.name)
@@ -139,6 +140,8 @@ class AgentWorker(Worker):
             host=self._host,
         )
         await self.replica.append(batch, self.lease)
+        if told:
+            self._killed = None
         self._process, self.holds, self._reset = process, False, None
         # What runs here belongs here; the keeper may be fed while the agent is on its way to its lock.
         await asyncio.to_thread(self._live.feed, self.lease.deadline)
@@ -218,17 +221,31 @@ class AgentWorker(Worker):
         if not self.lease.valid():
             self._round_due = boottime() + LEASE_INTERVAL
             return
-        killed = await asyncio.to_thread(self._live.fired)
-        if self._reset is None and killed is not None:
+        await self._learn_of_kills()
+        if self._reset is None and self._killed is not None:
             self._reset = "its keeper was not fed in time"
         if self._reset is None and self._process.view.fence and self._process.state != "wait_for_agent_lock":
             self._reset = "its node is to be fenced"
         if self._reset is not None:
-            await self._begin_anew(self._reset, killed)
+            await self._begin_anew(self._reset)
             return
         await self._round()
 
-    async def _begin_anew(self, because: str, killed: tuple[str, ...] | None) -> None:
+    async def _learn_of_kills(self) -> None:
+        """Asks the keeper what it killed; it tells once, so that is kept until it is on the record."""
+        killed = await asyncio.to_thread(self._live.fired)
+        if killed is not None:
+            self._killed = (self._killed or frozenset()) | frozenset(killed)
+
+    def _tell_kills(self, batch: Batch) -> bool:
+        """Records what the keeper killed; returns whether there was anything to record."""
+        if self._killed is None:
+            return False
+        killed = sorted(self._killed)
+        batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=killed)
+        return True
+
+    async def _begin_anew(self, because: str) -> None:
         """Does what the restart of a machine does: nothing of what ran before is taken for granted."""
         if self.lease.token is not None:
             await asyncio.to_thread(self._live.use, self.lease.token)
@@ -236,8 +253,6 @@ class AgentWorker(Worker):
             await asyncio.to_thread(self._live.kill, await asyncio.to_thread(self._live.services))
         batch = await self._batch()
         batch.emit("agent.deposed", self.node, about=because, because=because)
-        if killed is not None:
-            batch.emit("node.watchdog_fired", self.node, about=f"{len(killed)} services", killed=list(killed))
         await self.replica.append(batch, self.lease)
         await self._begin()
         self._wake.set()

@@ -318,7 +318,7 @@ class ManagerWorker(Worker):
             if kept and node not in self.replica.state.fence_confirmed:
                 _log.warning("node %s may still run %s; waiting for 'haes fence confirm %s'", node, kept[0], node)
                 continue
-            lease = HeldLease(self.log, presence.agent_lease(node), self._by, self._intervals.leader_lease)
+            lease = HeldLease(self.log, presence.agent_lease(node), self.by, self._intervals.leader_lease)
             if await lease.acquire():
                 self._fencing[node] = lease
                 self._wake.set()

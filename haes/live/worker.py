@@ -37,6 +37,7 @@ class Worker(ABC):
         node: the node.
         replica: the state as this process knows it.
         lease: its own lease; it writes under it.
+        by: how it signs what it writes.
     """
 
     def __init__(self, log: EventLog, node: str, part: str, lease: HeldLease, seen: SeenFile | None = None) -> None:
@@ -45,7 +46,7 @@ class Worker(ABC):
         self.lease = lease
         self._stop = asyncio.Event()
         self.replica = Replica(log, self._see)
-        self._by = f"{node}/{part}"
+        self.by = f"{node}/{part}"
         self._wake = asyncio.Event()
         self._fault: LogFault | None = None
         self._seen_file = seen
@@ -67,12 +68,12 @@ class Worker(ABC):
         if self._seen is not None and self._seen.n > self.replica.state.n:
             await self._persist(lambda: self._regressed(self._seen.n if self._seen else 0))
         self._note_position()
-        stopper = asyncio.create_task(self._wake_on(stop), name=f"{self._by} stop")
+        stopper = asyncio.create_task(self._wake_on(stop), name=f"{self.by} stop")
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._renew_for_ever(), name=f"{self._by} leases"),
-                group.create_task(self._follow_for_ever(), name=f"{self._by} follow"),
-                *(group.create_task(task, name=f"{self._by} {name}") for name, task in self._tasks()),
+                group.create_task(self._renew_for_ever(), name=f"{self.by} leases"),
+                group.create_task(self._follow_for_ever(), name=f"{self.by} follow"),
+                *(group.create_task(task, name=f"{self.by} {name}") for name, task in self._tasks()),
                 stopper,
             ]
             try:
@@ -130,13 +131,13 @@ class Worker(ABC):
         """The log is back after an outage of so many seconds."""
 
     def _see(self, event: Event) -> None:
-        if event.by != self._by and self._is_urgent(event):
+        if event.by != self.by and self._is_urgent(event):
             self._wake.set()
 
     async def _batch(self) -> Batch:
         """Begins a batch at the present time, on what is known."""
         now = await self.log.now()
-        return Batch(self.replica.state.working_copy(), self._by, now)
+        return Batch(self.replica.state.working_copy(), self.by, now)
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
