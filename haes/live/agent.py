@@ -14,11 +14,11 @@ from events.errors import HaesError, LogUnavailable
 from events.log.port import EventLog
 from haes.agent.execution import Job
 from haes.agent.process import AgentProcess
+from haes.clock import boottime
 from haes.configuration.cluster import Intervals
 from haes.drivers.process.client import KeeperError, KeeperRefused
 from haes.live import presence
 from haes.live.announce import announce
-from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
 from haes.live.seen import SeenFile
@@ -47,7 +47,7 @@ class _Port:
         self.quorate = self.consistent = self.readable = True
         self._worker = worker
         self._state = state
-        self._services = services
+        self.services = services
         self.holds = worker.holds
 
     def claim_lock(self) -> Claim:
@@ -68,7 +68,7 @@ class _Port:
         self.holds = False
 
     def run(self, job: Job, batch: Batch) -> int | None:
-        return self._worker.work.step(job, batch, self._state, self._services)
+        return self._worker.work.step(job, batch, self._state, self.services)
 
 
 class AgentWorker(Worker):
@@ -126,8 +126,7 @@ class AgentWorker(Worker):
         process = AgentProcess(self.node)
         batch = await self._batch()
         told = self._tell_kills(batch)
-        for resource, because in strays.items():
-            batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
+        self._tell_strays(batch, strays)
         announce(batch, self.lease.name)
         process.start(batch)
         running = sorted(services.keys() - strays.keys())
@@ -161,6 +160,10 @@ class AgentWorker(Worker):
             elif record is not None and record.node == self.node and record.state in {"fence", "recovery"}:
                 strays[resource] = "the node is to be fenced"
         return strays
+
+    def _tell_strays(self, batch: Batch, strays: Mapping[str, str]) -> None:
+        for resource, because in strays.items():
+            batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
 
     def _tasks(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
         return [("telemetry", self._measure_for_ever()), ("checks", self._check_for_ever())]
@@ -257,11 +260,14 @@ class AgentWorker(Worker):
         await self._begin()
         self._wake.set()
 
-    async def _round(self) -> None:
+    async def _trial(self) -> tuple[Batch, AgentProcess, _Port]:
+        """Returns what a decision needs: what comes to nothing leaves nothing behind in the process that made it."""
         services = await asyncio.to_thread(self._live.services)
         batch = await self._batch()
-        process = copy.deepcopy(self._process)
-        port = _Port(self, self.replica.state, services)
+        return batch, copy.deepcopy(self._process), _Port(self, self.replica.state, services)
+
+    async def _round(self) -> None:
+        batch, process, port = await self._trial()
         try:
             process.round(batch, port)
             await self.replica.append(batch, self.lease)
@@ -270,7 +276,7 @@ class AgentWorker(Worker):
             raise
         self.work.settle()
         self._process, self.holds = process, port.holds and process.state in HOLDING
-        await self._stop_strays(services)
+        await self._stop_strays(port.services)
         self._round_due = boottime() + self._intervals.agent_round
 
     async def _stop_strays(self, services: Mapping[str, bool]) -> None:
@@ -280,8 +286,7 @@ class AgentWorker(Worker):
             return
         await asyncio.to_thread(self._live.kill, strays)
         batch = await self._batch()
-        for resource, because in strays.items():
-            batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
+        self._tell_strays(batch, strays)
         await self.replica.append(batch, self.lease)
 
     async def _regressed(self, known_n: int) -> None:
@@ -335,19 +340,14 @@ class AgentWorker(Worker):
             _log.warning("the lease could not be given back and runs out by itself: %s", error)
 
     async def _announce_leaving(self) -> None:
-        services = await asyncio.to_thread(self._live.services)
-        batch = await self._batch()
-        process = copy.deepcopy(self._process)
-        process.request_shutdown(batch, _Port(self, self.replica.state, services), node_goes=None)
+        batch, process, port = await self._trial()
+        process.request_shutdown(batch, port, node_goes=None)
         await self.replica.append(batch, self.lease)
         self._process = process
 
     async def _finished(self) -> bool:
         """Does a round of leaving; returns whether the core lets the agent go."""
-        services = await asyncio.to_thread(self._live.services)
-        batch = await self._batch()
-        process = copy.deepcopy(self._process)
-        port = _Port(self, self.replica.state, services)
+        batch, process, port = await self._trial()
         goes_on = process.round(batch, port)
         if not goes_on:
             batch.emit("agent.exited", self.node)

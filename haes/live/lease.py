@@ -5,11 +5,10 @@ nothing of what the lease is for.
 """
 
 import logging
-from collections.abc import Callable, Mapping
 
 from events.errors import Fenced, LeaseHeld
 from events.log.port import EventLog, Token
-from haes.live.clock import boottime
+from haes.clock import boottime
 
 _log = logging.getLogger(__name__)
 
@@ -34,7 +33,6 @@ class HeldLease:
         self.ttl = ttl
         self.token: Token | None = None
         self._deadline = 0.0
-        self.on_renewed: Callable[[float], None] | None = None
 
     @property
     def deadline(self) -> float:
@@ -60,13 +58,13 @@ class HeldLease:
         self._begin_term(sent)
         return True
 
-    async def renew(self, note: Mapping[str, str] | None = None) -> bool:
+    async def renew(self) -> bool:
         """Starts a new term; returns False when the lease is lost."""
         if self.token is None:
             return False
         sent = boottime()
         try:
-            await self._log.renew(self.token, ttl=self.ttl, note=note)
+            await self._log.renew(self.token, ttl=self.ttl)
         except Fenced as error:
             _log.warning("lease '%s' is lost: %s", self.name, error)
             self.forget()
@@ -87,5 +85,3 @@ class HeldLease:
 
     def _begin_term(self, sent: float) -> None:
         self._deadline = sent + self.ttl
-        if self.on_renewed is not None:
-            self.on_renewed(self._deadline)

@@ -12,17 +12,17 @@ from events.envelope import Event
 from events.errors import HaesError
 from events.log.port import EventLog, LeaseInfo
 from haes import settings
+from haes.clock import boottime
 from haes.configuration.cluster import Intervals
 from haes.live import presence
 from haes.live.announce import announce, not_understood
-from haes.live.clock import boottime
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
 from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
 from haes.live.version import PROGRAM_VERSION
 from haes.live.worker import Worker
-from haes.manager.inputs import Claim, Loads, Request, RoundInputs
+from haes.manager.inputs import Claim, Request, RoundInputs
 from haes.manager.process import ManagerProcess
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
@@ -205,17 +205,16 @@ class ManagerWorker(Worker):
 
     async def _round(self, claim: Claim, requests: list[Request], *, early: bool) -> None:
         """Does one round and appends what it decided."""
-        state = self.replica.state
         leases = await self.log.leases()
         if not early:
-            await self._window.read(self.log.side, float(settings.crs(state.settings, "ha-load-average-window")))
+            window = float(settings.crs(self.replica.state.settings, "ha-load-average-window"))
+            await self._window.read(self.log.side, window)
         batch = await self._batch()
         # A decision that comes to nothing must leave nothing behind in the process that made it.
         process, port, wanted = _copy(self._process), _Port(claim), set[str]()
         state = self.replica.state
-        loads = self._window.loads(state)
         self._say_what_was_lost(batch)
-        process.round(batch, port, lambda: self._inputs(process, batch, leases, loads, requests, wanted, early=early))
+        process.round(batch, port, lambda: self._inputs(process, batch, leases, requests, wanted, early=early))
         behind = not_understood(batch.events, state, leases)
         if behind:
             await self._wait_for_upgrade(behind)
@@ -267,7 +266,6 @@ class ManagerWorker(Worker):
         process: ManagerProcess,
         batch: Batch,
         leases: dict[str, LeaseInfo],
-        loads: Loads,
         requests: list[Request],
         wanted: set[str],
         *,
@@ -287,7 +285,7 @@ class ManagerWorker(Worker):
             online=presence.nodes_present(state, leases, grace=boottime() < self._grace_until),
             quorate=True,
             claim_agent=claim_agent,
-            loads=lambda: loads,
+            loads=lambda: self._window.loads(state),
             previous_round_at=None if leader is None else leader.previous_round_at,
             streak=0 if leader is None else leader.streak,
             requests=requests,

@@ -1,8 +1,10 @@
 """Times in which the log cannot be reached: said once when they begin, once when they end; decides nothing."""
 
+import asyncio
 import logging
+from contextlib import suppress
 
-from haes.live.clock import boottime
+from haes.clock import boottime
 
 _log = logging.getLogger(__name__)
 
@@ -10,17 +12,22 @@ _log = logging.getLogger(__name__)
 RETRY_INTERVAL = 0.25
 
 
+async def pause_unless(stop: asyncio.Event, seconds: float) -> None:
+    """Waits for some seconds, or less when the process is asked to stop."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await stop.wait()
+
+
 class Outage:
     """Whether the log is away right now, and since when.
 
     Attributes:
         since: when it was first missed, by `boottime`; None while it is there.
-        last_ended: when the last outage ended, None if there was none.
     """
 
     def __init__(self) -> None:
         self.since: float | None = None
-        self.last_ended: float | None = None
 
     def begin(self, error: Exception) -> None:
         """Notes that the log could not be reached; only the first time is said."""
@@ -32,7 +39,6 @@ class Outage:
         """Notes that the log answered; returns how many seconds it was away, None if it was not."""
         if self.since is None:
             return None
-        now = boottime()
-        lasted, self.since, self.last_ended = now - self.since, None, now
+        lasted, self.since = boottime() - self.since, None
         _log.warning("the log is back after %.1f s", lasted)
         return lasted

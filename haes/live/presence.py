@@ -33,7 +33,7 @@ def nodes_present(state: ClusterState, leases: Mapping[str, LeaseInfo], *, grace
 def _present(state: ClusterState, leases: Mapping[str, LeaseInfo], node: str, *, grace: bool) -> bool:
     lease = leases.get(agent_lease(node))
     if lease is not None and held_by_agent(lease, node):
-        if lease.expires_in is None or lease.expires_in > 0:
+        if not is_over(lease):
             return True
     elif lease is None:
         agent = state.agents.get(node)

@@ -12,8 +12,8 @@ from typing import Any
 
 from events.errors import HaesError
 from events.log.port import Token
+from haes.clock import boottime
 from haes.drivers.port import Emit
-from haes.live.clock import boottime
 from haes.live.telemetry import Sample
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from events.errors import LogUnavailable, UserError
 from events.log.port import EventLog
 from haes.configuration.cluster import ClusterConfiguration
-from haes.live.outage import RETRY_INTERVAL, Outage
+from haes.live.outage import RETRY_INTERVAL, Outage, pause_unless
 from haes.live.seed import seed
 from haes.state.cluster import ClusterState
 
@@ -119,9 +119,7 @@ async def begin_patiently(log: EventLog, configuration: ClusterConfiguration, by
             await seed(log, configuration, by)
         except LogUnavailable as error:
             outage.begin(error)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(RETRY_INTERVAL):
-                    await stop.wait()
+            await pause_unless(stop, RETRY_INTERVAL)
         else:
             outage.end()
             return True

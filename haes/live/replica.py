@@ -81,8 +81,7 @@ class Replica:
     async def rebuild(self) -> None:
         """Folds the log anew, after its tail was lost, and keeps what is not in it any more."""
         known = list(self.recent)
-        self.state = await restore_state(self.log, lenient=True)
-        await self._find_position()
+        await self.open()
         there = {event.id for event in await self._read_recent(known)}
         self.lost += [event for event in known if event.id not in there]
         self.recent.clear()
@@ -121,9 +120,8 @@ class Replica:
             self.on_event(event)
 
     async def _find_position(self) -> None:
-        start = await self.log.attach(None) if not self.state.n else None
-        if start is not None:
-            self._checkpoint = start
+        if not self.state.n:
+            self._checkpoint = await self.log.attach(None)
             return
         head = await self.log.head()
         [last] = await self.log.read(self.state.n - 1, count=1, lenient=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from events.log.port import EventLog, LeaseInfo
 from haes.live.manager import LEADER_LEASE
-from haes.live.presence import agent_lease, held_by_agent
+from haes.live.presence import agent_lease, held_by_agent, is_over
 from haes.live.requests import pending_requests
 from haes.live.telemetry import LoadWindow
 from haes.state.cluster import ClusterState
@@ -59,8 +59,7 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
 def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
     """Returns what somebody should look at, worst first; empty when all is well."""
     found = []
-    leader = leases.get(LEADER_LEASE)
-    if leader is None or _over(leader):
+    if is_over(leases.get(LEADER_LEASE)):
         found.append("no manager leads: nothing is decided until one is started")
     found += [
         f"node {node} is {node_state}"
@@ -84,10 +83,6 @@ def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
     if state.disarm is not None:
         found.append(f"HA is {state.disarm.state} ({state.disarm.mode})")
     return found
-
-
-def _over(lease: LeaseInfo) -> bool:
-    return lease.expires_in is not None and lease.expires_in <= 0
 
 
 def _holder(lease: LeaseInfo | None) -> dict[str, Any] | None:

@@ -21,7 +21,6 @@ _log = logging.getLogger(__name__)
 RESTART_DELAY = 1.0
 # Seconds for a process to leave after SIGTERM before it is killed.
 LEAVE_LIMIT = 10.0
-PARTS = ("agent", "manager")
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,11 +55,6 @@ class Work:
         self._ended: set[str] = set()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix=f"jobs of {node}")
 
-    @property
-    def busy(self) -> bool:
-        """Whether a job is on its way."""
-        return any(not running.future.done() for running in self._running.values())
-
     def step(self, job: Job, batch: Batch, state: ClusterState, services: Mapping[str, bool]) -> int | None:
         """Begins a job or looks after it; returns its exit code when it has ended.
 

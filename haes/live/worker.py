@@ -15,7 +15,7 @@ from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
 from events.log.port import EventLog
 from haes.configuration.cluster import Intervals
 from haes.live.lease import HeldLease
-from haes.live.outage import RETRY_INTERVAL
+from haes.live.outage import RETRY_INTERVAL, pause_unless
 from haes.live.replica import Replica
 from haes.live.seen import Seen, SeenFile
 from haes.state.batch import Batch
@@ -56,10 +56,10 @@ class Worker(ABC):
         """Works until it is told to stop, then leaves in good order."""
         self._stop = stop
         await self._persist(self.replica.open)
-        await self._wait_for_known_log(stop)
+        await self._wait_for_known_log()
         if self._seen is not None and self._seen.log_id != self.replica.checkpoint.log_id:
             await self._persist(self._raise_generation)
-        await self._take_lease(stop)
+        await self._take_lease()
         if stop.is_set():
             return
         # What came before the lease was granted must be known before anything is done.
@@ -152,10 +152,10 @@ class Worker(ABC):
         await stop.wait()
         self._wake.set()
 
-    async def _take_lease(self, stop: asyncio.Event) -> None:
+    async def _take_lease(self) -> None:
         """Takes the lease; one that a predecessor of this very place left behind is taken over at once."""
         said = False
-        while not stop.is_set():
+        while not self._stop.is_set():
             try:
                 known = (await self.log.leases()).get(self.lease.name)
                 if await self.lease.acquire(seize=known is not None and known.owner == self.lease.owner):
@@ -165,9 +165,7 @@ class Worker(ABC):
                     said = True
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEASE_INTERVAL):
-                    await stop.wait()
+            await pause_unless(self._stop, LEASE_INTERVAL)
 
     async def _renew_for_ever(self) -> None:
         while True:
@@ -232,7 +230,7 @@ class Worker(ABC):
         _log.error("the log is not what it was: %s", fault)
         known = self.replica.state.n
         await self.replica.rebuild()
-        await self._wait_for_known_log(self._stop)
+        await self._wait_for_known_log()
         await self._raise_generation()
         await self._regressed(known)
         self._fault = None
@@ -246,13 +244,13 @@ class Worker(ABC):
         if (await self.log.head()).generation <= known:
             await self.log.raise_generation(known)
 
-    async def _wait_for_known_log(self, stop: asyncio.Event) -> None:
+    async def _wait_for_known_log(self) -> None:
         """Does nothing on a log that is another one, or an empty one, until that is accepted or the known one is back.
 
         Acting on it would start services that run elsewhere, and stop those that nobody configured there.
         """
         said = False
-        while self._seen is not None and not stop.is_set():
+        while self._seen is not None and not self._stop.is_set():
             position = self.replica.checkpoint
             if position.log_id in {self._seen.log_id, self.replica.state.accepted_log}:
                 return
@@ -262,9 +260,7 @@ class Worker(ABC):
                     "this is log %s with %d events, known is %s with %d; 'haes log accept-regression' lets it go on",
                     *(position.log_id, self.replica.state.n, self._seen.log_id, self._seen.n),
                 )
-            with suppress(TimeoutError):
-                async with asyncio.timeout(LEASE_INTERVAL):
-                    await stop.wait()
+            await pause_unless(self._stop, LEASE_INTERVAL)
             with suppress(LogUnavailable, LogFault):
                 await self.replica.rebuild()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from haes.clock import boottime
 from haes.drivers.process.client import KeeperAway, KeeperClient
-from haes.live.clock import boottime
 from tests.chaos.cluster import AGENT_LEASE, LEADER_LEASE, REST_LIMIT, LiveCluster
 
 pytestmark = pytest.mark.chaos

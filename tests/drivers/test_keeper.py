@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from events.log.port import Token
+from haes.clock import boottime
 from haes.drivers.process.client import KeeperClient, KeeperRefused
 from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.keeper import clean
 from haes.drivers.process.node import ProcessNode
-from haes.live.clock import boottime
 
 LIMIT = 10.0
 TOKEN = Token(1, "agent/node1", 1, "a")
@@ -140,7 +140,7 @@ def test_a_deadline_does_not_need_an_agent_that_runs(node: Node, tmp_path: Path)
         "from pathlib import Path\n"
         "from events.log.port import Token\n"
         "from haes.drivers.process.client import KeeperClient\n"
-        "from haes.live.clock import boottime\n"
+        "from haes.clock import boottime\n"
         "client = KeeperClient(Path(sys.argv[1]), 'node1')\n"
         "client.use(Token(1, 'agent/node1', 2, 'b'))\n"
         "while True:\n"

@@ -123,28 +123,21 @@ def kill_all(fences: Collection[Fence]) -> bool:
     return True
 
 
-def reap() -> list[tuple[int, int]]:
-    """Collects children that ended; returns (process id, wait status) of each."""
-    ended = []
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            break
-        if pid == 0:
-            break
-        ended.append((pid, status))
-    _reaped.extend(ended)
-    return ended
+# Children collected so far, also while something was killed: process id -> wait status.
+_reaped: dict[int, int] = {}
 
 
-# Children collected while something was killed; whoever keeps account of children takes them from here.
-_reaped: list[tuple[int, int]] = []
+def reap() -> None:
+    """Collects children that ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            _reaped[ended[0]] = ended[1]
 
 
-def take_reaped() -> list[tuple[int, int]]:
-    """Returns what was collected since this was last asked, and forgets it."""
-    taken = _reaped[:]
+def take_reaped() -> dict[int, int]:
+    """Collects children, and returns all that were collected since this was last asked: process id -> wait status."""
+    reap()
+    taken = _reaped.copy()
     _reaped.clear()
     return taken
 

@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from haes.clock import boottime
 from haes.drivers.process import containment
 from haes.drivers.process.containment import MARKER, Fence
 
@@ -67,11 +68,6 @@ class Service:
     kill_at: float | None = None
 
 
-def boottime() -> float:
-    """Returns seconds since the machine started, its sleep included."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 class Keeper:
     """The keeper of one node, in the current directory."""
 
@@ -84,7 +80,7 @@ class Keeper:
         self._blocked = True
         self._token: list[Any] = [0, 0, ""]
         self._fired: list[str] | None = None
-        self._ends: dict[str, int] = {}
+        self._boot = _boot_id()
 
     def recover(self) -> None:
         """Kills what a predecessor left behind, and remembers what it knew."""
@@ -96,7 +92,7 @@ class Keeper:
         self._fired = data.get("fired")
         left = {name: Fence(**fence) for name, fence in data.get("services", {}).items()}
         # After a restart of the machine the same ids belong to others.
-        if left and data.get("boot") == _boot_id():
+        if left and data.get("boot") == self._boot:
             containment.kill_all(list(left.values()))
             self._fired = sorted({*(self._fired or ()), *left})
             for name in left:
@@ -155,14 +151,12 @@ class Keeper:
 
     def _collect(self) -> None:
         """Learns which services ended by themselves; what they left running ends with them."""
-        containment.reap()
-        ended = dict(containment.take_reaped())
+        ended = containment.take_reaped()
         gone = [name for name, service in self._services.items() if service.pid in ended]
         for name in gone:
             service = self._services.pop(name)
-            self._ends[name] = os.waitstatus_to_exitcode(ended[service.pid])
             containment.kill_all([service.fence])
-            self._note("ended", name, status=self._ends[name])
+            self._note("ended", name, status=os.waitstatus_to_exitcode(ended[service.pid]))
         if gone:
             self._save()
 
@@ -234,7 +228,6 @@ class Keeper:
                 name: {"pid": service.pid, "started": service.started, "stopping": service.kill_at is not None}
                 for name, service in self._services.items()
             },
-            "ends": self._ends,
             "deadline": self._deadline,
             "blocked": self._blocked,
             "fired": self._fired,
@@ -259,7 +252,6 @@ class Keeper:
             raise Refused(f"'{request['command'][0]}' cannot be run ({error})") from error
         fence = Fence(process, containment.look(process)[2], marker, cgroup)
         self._services[name] = replace(self._services[name], fence=fence, pid=process)
-        self._ends.pop(name, None)
         self._save()
         self._note("started", name, pid=process)
 
@@ -276,7 +268,7 @@ class Keeper:
             "token": self._token,
             "fired": self._fired,
             "pid": os.getpid(),
-            "boot": _boot_id(),
+            "boot": self._boot,
             "services": {name: asdict(service.fence) for name, service in self._services.items()},
         }
         new = Path(STATE + ".new")
