@@ -8,9 +8,9 @@ import asyncio
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
+
+from parts import in_parts
 
 from events.envelope import Event
 from events.log.port import Batch, EventLog, Token
@@ -18,13 +18,6 @@ from events.url import connect
 
 BATCH, BATCHES, SINGLES = 10, 10_000, 5_000
 PAYLOAD = {"previous": "started", "node": "node1", "target": "node2"}
-
-
-def in_parts(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yields items in lists of a size."""
-    source = iter(items)
-    while part := list(islice(source, size)):
-        yield part
 
 
 def _event(number: int) -> Event:

@@ -14,11 +14,11 @@ import random
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from parts import in_parts
 from stream import Life
 
 from events.archive import read_segment, write_segment
@@ -33,13 +33,6 @@ NODES, RESOURCES = 16, 1000
 PER_APPEND = 100
 SNAPSHOTS = 8
 POINTS = 10
-
-
-def in_parts(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yields items in lists of a size."""
-    source = iter(items)
-    while part := list(islice(source, size)):
-        yield part
 
 
 async def fill(log: EventLog, count: int) -> None:

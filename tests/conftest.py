@@ -1,10 +1,13 @@
-"""What all tests share: where the common material lies, and how patient property tests are."""
+"""What all tests share: where the common material lies, a server, and how patient property tests are."""
 
 import os
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from events.embedded import EmbeddedRedis
 
 # Machines under load take their time; a property does not become false by that.
 settings.register_profile("haes", deadline=None)
@@ -20,3 +23,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip(f"{SHARED} is missing; set HAES_SHARED to run what needs it")
     return SHARED
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
+    """Provides a running server with nothing in it."""
+    server = EmbeddedRedis(tmp_path / "data")
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind
+from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind, place_of
 
 
 class MemorySideStreams(SideStreams):
@@ -32,7 +32,7 @@ class MemorySideStreams(SideStreams):
         """See SideStreams."""
         found: dict[str, Sequence[SideEntry]] = {}
         for name, position in after.items():
-            entries = [entry for entry in self._streams.get(name, ()) if _place(entry.id) > _place(position)]
+            entries = [entry for entry in self._streams.get(name, ()) if place_of(entry.id) > place_of(position)]
             if entries:
                 found[name] = entries[:count]
         return found
@@ -44,8 +44,3 @@ class MemorySideStreams(SideStreams):
     async def drop(self, name: str, ids: Sequence[str]) -> None:
         """See SideStreams."""
         self._streams[name] = [entry for entry in self._streams.get(name, ()) if entry.id not in ids]
-
-
-def _place(entry_id: str) -> tuple[int, int]:
-    milliseconds, _, number = entry_id.partition("-")
-    return int(milliseconds), int(number or 0)

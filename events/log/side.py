@@ -54,3 +54,9 @@ class SideStreams(ABC):
 def of_kind(name: str, kind: str) -> bool:
     """Returns whether a stream is of a kind."""
     return name == kind or name.startswith(f"{kind}:")
+
+
+def place_of(entry_id: str) -> tuple[int, int]:
+    """Returns where an entry stands in time: milliseconds and the number within them, for comparing ids."""
+    milliseconds, _, number = entry_id.partition("-")
+    return int(milliseconds), int(number or 0)

@@ -3,25 +3,19 @@
 import argparse
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from fnmatch import fnmatchcase
 
 from rich.console import Console
 from rich.text import Text
 
 from events.envelope import Event
-from events.errors import LogUnavailable
-from events.log.port import Checkpoint, EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import LEVEL_STYLES, make_console
 from haes.cli.status import time_of
 from haes.journal import journal_lines
-from haes.live.outage import RETRY_INTERVAL
+from haes.live.follow import follow
 from replay.points import find_point
-
-# Seconds that a follower waits in one go; no limit to anything.
-FOLLOW_INTERVAL = 2.0
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -47,32 +41,10 @@ async def _run(options: argparse.Namespace) -> None:
     console = make_console()
     async with connect(options.log, options.cluster) as log:
         after = 0 if options.since is None else (await find_point(log, options.since)).n
-        async for event in _events(log, after, follow=options.follow):
+        events = follow(log, after) if options.follow else log.read_all(after, lenient=True)
+        async for event in events:
             if fnmatchcase(event.subject, options.subject or "*") and fnmatchcase(event.type, options.type or "*"):
                 _show(console, event, as_json=options.json)
-
-
-async def _events(log: EventLog, after: int, *, follow: bool) -> AsyncIterator[Event]:
-    last: Event | None = None
-    async for event in log.read_all(after, lenient=True):
-        last = event
-        yield event
-    if not follow:
-        return
-    position = await log.attach(None)
-    if last is None and after:
-        [last] = await log.read(after - 1, count=1, lenient=True)
-    if last is not None:
-        position = Checkpoint(position.log_id, last.id, last.n)
-    while True:
-        try:
-            news = await log.wait(position, FOLLOW_INTERVAL, lenient=True)
-        except LogUnavailable:
-            await asyncio.sleep(RETRY_INTERVAL)
-            continue
-        for event in news:
-            position = position.after(event)
-            yield event
 
 
 def _show(console: Console, event: Event, *, as_json: bool) -> None:

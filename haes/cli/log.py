@@ -2,13 +2,11 @@
 
 import argparse
 import asyncio
-import getpass
 
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console
-from haes.live.seed import LEASE, LEASE_TERM
-from haes.state.batch import Batch
+from haes.live.by_hand import append_by_hand
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -42,12 +40,6 @@ async def _run(options: argparse.Namespace) -> None:
             console.print(f"warning: {warning}", markup=False)
         if options.action == "show":
             return
-        user = getpass.getuser()
-        token = await log.acquire(LEASE, f"operator/{user}", ttl=LEASE_TERM)
-        try:
-            batch = Batch(None, f"operator/{user}", await log.now())
-            batch.emit("log.accepted", "log", about=f"{head.n} events", n=head.n, log_id=head.log_id)
-            await log.append(batch.events, token=token)
-        finally:
-            await log.release(token)
+        about = f"{head.n} events"
+        await append_by_hand(log, "log.accepted", "log", about=about, n=head.n, log_id=head.log_id)
         console.print("accepted; managers and agents that waited go on with it", markup=False)

@@ -2,15 +2,13 @@
 
 import argparse
 import asyncio
-import getpass
 
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console, show_tables
-from haes.live.seed import LEASE, LEASE_TERM
-from haes.state.batch import Batch
+from haes.live.by_hand import append_by_hand
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.restore import restore_state
@@ -49,7 +47,9 @@ async def _run(options: argparse.Namespace) -> int:
             show_tables(console, [Table("Parked", ("subject", "since event", "because"), rows, "nothing")])
             return 0
         known = _parked(state, options.subject)
-        await _skip(log, state, options.subject, known)
+        # No leader is asked: one that met a newer event does not lead.
+        reason, about = state.parked[options.subject].reason, f"event {known} skipped"
+        await append_by_hand(log, "subject.unparked", options.subject, about=about, n=known, reason=reason)
         console.print(f"{options.subject} goes on without event {known}", markup=False)
         return 0
 
@@ -59,18 +59,6 @@ def _parked(state: ClusterState, subject: str) -> int:
         names = ", ".join(sorted(state.parked)) or "nothing"
         raise UserError(f"'{subject}' is not parked; parked is {names}")
     return state.parked[subject].n
-
-
-async def _skip(log: EventLog, state: ClusterState, subject: str, n: int) -> None:
-    """Records that the subject goes on. No leader is asked: one that met a newer event does not lead."""
-    user = getpass.getuser()
-    token = await log.acquire(LEASE, f"operator/{user}", ttl=LEASE_TERM)
-    try:
-        batch = Batch(None, f"operator/{user}", await log.now())
-        batch.emit("subject.unparked", subject, about=f"event {n} skipped", n=n, reason=state.parked[subject].reason)
-        await log.append(batch.events, token=token)
-    finally:
-        await log.release(token)
 
 
 async def _retry(log: EventLog, subject: str) -> int:

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -18,12 +17,11 @@ from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console, render_tables
 from haes.live.status import read_status
 from haes.state.cluster import ClusterState
+from replay.moments import say_time
 from replay.report import Table, summary
 
 # Seconds between two looks with --watch.
 WATCH_INTERVAL = 1.0
-# Seconds since 1970 (in 2001) from which on a time is a server's and no simulation's: those begin at 0.
-REAL_TIME = 1_000_000_000
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -157,4 +155,4 @@ def _ago(seconds: float) -> str:
 
 def time_of(at: float) -> str:
     """Returns domain time as people read it: as a date where it is one, else as seconds of a virtual clock."""
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S") if at > REAL_TIME else f"{at:g}"
+    return say_time(at).replace("T", " ").removesuffix("Z")

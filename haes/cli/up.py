@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import logging
 import os
 import signal
 import stat
@@ -13,24 +12,21 @@ from rich.console import Console
 from rich.text import Text
 
 from events.embedded import EmbeddedLog
-from events.errors import HaesError, LogUnavailable
+from events.errors import HaesError
 from events.log.port import EventLog
 from events.url import open_log
 from haes.cli.show import LEVEL_STYLES, make_console
 from haes.cli.status import picture, time_of
 from haes.cli.worker_options import Wanted, add_place_options, wanted
 from haes.journal import journal_lines
-from haes.live.outage import RETRY_INTERVAL
+from haes.live.follow import follow
 from haes.live.process import configure_logs
 from haes.live.seed import seed
 from haes.live.status import read_status
 from haes.live.up import Cluster, members_of
 
-_log = logging.getLogger(__name__)
-
 # Managers that run unless the user says otherwise: a leader and two that stand by.
 MANAGERS = 3
-FOLLOW_INTERVAL = 1.0
 HELP = "type: status, pull NODE (as if its power failed), plug NODE, quit"
 
 
@@ -93,21 +89,10 @@ async def _serve(console: Console, log: EventLog, cluster: Cluster) -> None:
 
 
 async def _show_journal(console: Console, log: EventLog) -> None:
-    head = await log.head()
-    position = await log.attach(None)
-    while True:
-        try:
-            news = await log.wait(position, FOLLOW_INTERVAL, lenient=True)
-        except LogUnavailable as error:
-            _log.warning("%s", error)
-            await asyncio.sleep(RETRY_INTERVAL)
-            continue
-        for event in news:
-            position = position.after(event)
-            if event.n > head.n:
-                for line in journal_lines(event):
-                    style = LEVEL_STYLES.get(line.level.strip(), "")
-                    console.print(Text(f"{time_of(line.at)} {line.level:<7} {line.by:>12}: {line.text}", style=style))
+    async for event in follow(log, (await log.head()).n):
+        for line in journal_lines(event):
+            style = LEVEL_STYLES.get(line.level.strip(), "")
+            console.print(Text(f"{time_of(line.at)} {line.level:<7} {line.by:>12}: {line.text}", style=style))
 
 
 async def _read_commands(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.Event) -> None:

@@ -7,13 +7,11 @@ from enum import Enum
 from events.envelope import Event
 from events.errors import LogUnavailable
 from haes.journal import journal_lines
+from haes.live.follow import FOLLOW_INTERVAL
 from haes.live.outage import RETRY_INTERVAL
 from haes.live.replica import Replica
 from haes.machines.resource import MOVING
 from haes.state.cluster import ClusterState
-
-# Seconds that a follower waits in one go.
-FOLLOW_INTERVAL = 1.0
 
 
 class End(Enum):

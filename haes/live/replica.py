@@ -11,6 +11,7 @@ from collections.abc import Callable
 from events.envelope import Event
 from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
 from events.log.port import FOREIGN, Checkpoint, EventLog
+from haes.live.follow import position_after
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL, Outage
 from haes.state.batch import Batch
@@ -53,7 +54,7 @@ class Replica:
     async def open(self) -> None:
         """Reads the log up to its end."""
         self.state = await restore_state(self.log, lenient=True)
-        await self._find_position()
+        self._checkpoint = await position_after(self.log, self.state.n)
 
     async def catch_up(self) -> None:
         """Reads what is new, up to the end of the log.
@@ -118,14 +119,6 @@ class Replica:
         self.recent.append(event)
         if self.on_event is not None:
             self.on_event(event)
-
-    async def _find_position(self) -> None:
-        if not self.state.n:
-            self._checkpoint = await self.log.attach(None)
-            return
-        head = await self.log.head()
-        [last] = await self.log.read(self.state.n - 1, count=1, lenient=True)
-        self._checkpoint = Checkpoint(head.log_id, last.id, last.n)
 
     async def _read_recent(self, known: list[Event]) -> list[Event]:
         if not known:

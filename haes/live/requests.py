@@ -6,7 +6,7 @@ The server lets each user write into the stream that bears his name alone, so th
 import json
 from collections.abc import Sequence
 
-from events.log.side import START_ID, SideEntry, SideStreams
+from events.log.side import START_ID, SideEntry, SideStreams, place_of
 from haes.manager.inputs import Request
 from haes.state.cluster import ClusterState
 
@@ -27,7 +27,7 @@ async def pending_requests(side: SideStreams, state: ClusterState) -> list[Reque
     streams = await side.names(KIND)
     after = {name: state.requests.get(name.partition(":")[2], START_ID) for name in streams}
     found = [
-        (_place(entry.id), _request(name.partition(":")[2], entry))
+        (place_of(entry.id), _request(name.partition(":")[2], entry))
         for name, entries in (await side.read(after, count=PER_ROUND)).items()
         for entry in entries
     ]
@@ -50,8 +50,3 @@ def _request(user: str, entry: SideEntry) -> Request:
     except (KeyError, UnicodeDecodeError, ValueError):
         pass
     return Request(user, entry.id, "?", ())
-
-
-def _place(entry_id: str) -> tuple[int, int]:
-    milliseconds, _, number = entry_id.partition("-")
-    return int(milliseconds), int(number or 0)

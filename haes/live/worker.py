@@ -14,6 +14,7 @@ from events.envelope import Event
 from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
 from events.log.port import EventLog
 from haes.configuration.cluster import Intervals
+from haes.live.follow import FOLLOW_INTERVAL
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL, pause_unless
 from haes.live.replica import Replica
@@ -22,8 +23,6 @@ from haes.state.batch import Batch
 
 _log = logging.getLogger(__name__)
 
-# Seconds that a follower waits for news in one go; no limit to anything, the next wait begins at once.
-FOLLOW_INTERVAL = 1.0
 # Seconds that news are collected before somebody acts on them, so that a burst of reports costs one round.
 SETTLE_INTERVAL = 0.05
 # Seconds between two tries to take a lease that somebody else holds.

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 import json
 import shlex
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -20,18 +19,13 @@ PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "audit.md"
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
-    """Provides a server with a story on it, in a cluster that is called as on the page."""
-    server = EmbeddedRedis(tmp_path / "data")
-    await server.start()
-    try:
-        log = RedisLog(server.url, "demo")
-        await log.open()
-        await simulate(cluster({"vm:101": {"node": 1}}, rounds=4), log, lambda _event: None)
-        await log.close()
-        yield server
-    finally:
-        await server.stop()
+async def server(server: EmbeddedRedis) -> EmbeddedRedis:
+    """Provides the server with a story on it, in a cluster that is called as on the page."""
+    log = RedisLog(server.url, "demo")
+    await log.open()
+    await simulate(cluster({"vm:101": {"node": 1}}, rounds=4), log, lambda _event: None)
+    await log.close()
+    return server
 
 
 def test_every_command_of_the_page_runs(server: EmbeddedRedis, tmp_path: Path) -> None:

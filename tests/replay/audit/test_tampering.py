@@ -25,17 +25,6 @@ Change = Callable[[list[RawEntry]], list[RawEntry]]
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
-    """Provides a running server."""
-    server = EmbeddedRedis(tmp_path / "data")
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.stop()
-
-
-@pytest.fixture
 async def log(server: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RedisLog]:
     """Provides a log with a story on it, too short for more than one seal unless seals are short."""
     monkeypatch.setattr("replay.audit.seals.SEAL_EVENTS", SEAL_EVENTS)
