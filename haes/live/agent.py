@@ -303,6 +303,8 @@ class AgentWorker(Worker):
                 await publish(self.log.side, await asyncio.to_thread(self._live.measure))
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
+            except KeeperError as error:
+                _log.warning("the load is not known: %s", error)
             await asyncio.sleep(self._intervals.sample)
 
     async def _check_for_ever(self) -> None:

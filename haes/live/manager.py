@@ -314,7 +314,7 @@ class ManagerWorker(Worker):
                 continue
             kept = presence.kept_resources(self.replica.state, node)
             if kept and node not in self.replica.state.fence_confirmed:
-                _log.warning("node %s may still run %s; waiting for 'haes fence confirm %s'", node, kept[0], node)
+                _log.warning("node %s may still run %s; waiting for 'haes node confirm-fenced %s'", node, kept[0], node)
                 continue
             lease = HeldLease(self.log, presence.agent_lease(node), self.by, self._intervals.leader_lease)
             if await lease.acquire():
