@@ -4,8 +4,9 @@ A stream that no simulation wrote does not hold the measurements that decisions 
 said to be not recorded. When the beginning was trimmed away, inputs have expired: that is neither sound nor wrong.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from events.envelope import Event
 from events.errors import LogFault, UserError
 from events.log.checks import number_of
 from events.log.port import EventLog
@@ -51,13 +52,13 @@ class _Pass:
     Attributes:
         state: the fold so far.
         first: number of the first event that was looked at, less one.
-        simulated: a simulation's inputs are on the stream.
+        started: the events that carry a simulation's inputs; empty for other streams.
         ended: the stream was read to its end.
     """
 
     state: ClusterState
     first: int = 0
-    simulated: bool = False
+    started: list[Event] = field(default_factory=list)
     ended: bool = True
 
 
@@ -113,7 +114,8 @@ async def _walk(log: EventLog, pass_: _Pass, checks: list[Check], report: Report
             apply_event(pass_.state, event)
             for check in checks:
                 check.after(event, pass_.state)
-            pass_.simulated |= event.type == "simulation.started"
+            if event.type == "simulation.started":
+                pass_.started.append(event)
             report.events += 1
             last = event.n
     except LogFault as fault:
@@ -128,16 +130,15 @@ async def _decide_again(log: EventLog, pass_: _Pass, report: Report) -> None:
     if not pass_.ended:
         report.checks["decisions"] = "not checked: the stream cannot be read to its end"
         return
-    if not pass_.simulated:
+    if not pass_.started:
         report.checks["decisions"] = (
             f"expired: the inputs lay in events 1 to {pass_.first}, which were trimmed"
             if pass_.first
             else "not recorded: the measurements behind these decisions are not on this stream"
         )
         return
-    started = [event async for event in log.read_all() if event.type == "simulation.started"]
     try:
-        again = (await run_again(recorded_scenario(started))).events
+        again = (await run_again(recorded_scenario(pass_.started))).events
     except UserError as error:
         report.checks["decisions"] = f"not checked: {error}"
         return

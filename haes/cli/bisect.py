@@ -8,7 +8,7 @@ from typing import Any
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from haes.state.restore import restore_state
 from replay.bisect import Found, find_first, find_first_by_halving, never_there
 from replay.language import Condition, compile_condition
@@ -79,7 +79,7 @@ async def _search(options: argparse.Namespace, condition: Condition) -> tuple[Fo
     async with connect(options.log, options.cluster) as log:
         head = await log.head()
         if not head.n:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+            raise no_events(options.cluster)
         before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
         last = head.n if options.until is None else (await find_point(log, options.until)).n
         if before >= last:

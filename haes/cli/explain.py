@@ -6,7 +6,7 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from replay.explain import explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
 from replay.explain_quiet import explain_quiet
@@ -39,7 +39,7 @@ async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
         events = [event async for event in log.read_all()]
         if not events:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+            raise no_events(options.cluster)
         if options.at is not None:
             point = await find_point(log, options.at)
             events = events[: point.n - events[0].n + 1]

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from events.envelope import Event
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
 from haes.live.replica import Replica
 from haes.live.requests import send_request
@@ -107,7 +107,7 @@ async def _submit(options: argparse.Namespace, requests: Sequence[Request]) -> O
     user = options.user or urlsplit(options.log).username or getpass.getuser()
     async with connect(options.log, options.cluster) as log:
         if not (await log.head()).n:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+            raise no_events(options.cluster)
         watches: list[CommandWatch] = []
 
         def see(event: Event) -> None:

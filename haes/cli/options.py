@@ -24,6 +24,11 @@ def require_log(options: argparse.Namespace) -> None:
         raise UserError(f"{options.log}: there is no log in this folder")
 
 
+def no_events(cluster: str) -> UserError:
+    """Returns the error for a log that knows nothing of a cluster."""
+    return UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
+
+
 async def free_cluster(url: str, name: str) -> str:
     """Returns a name that has no events in a log: the given one, or the first of `NAME.2`, `NAME.3` and so on."""
     candidate, attempt = name, 1

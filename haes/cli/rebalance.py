@@ -7,7 +7,7 @@ import json
 from events.errors import UserError
 from events.url import connect
 from haes.cli.operate import Request, add_request_options, submit
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_tables
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
@@ -46,7 +46,7 @@ async def _state(url: str, cluster: str) -> ClusterState:
     async with connect(url, cluster) as log:
         state = await restore_state(log)
     if not state.n:
-        raise UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
+        raise no_events(cluster)
     return state
 
 

@@ -10,7 +10,7 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_line, show_tables
 from haes.cli.stepping import step_through
 from haes.journal import journal_lines, render_line
@@ -82,7 +82,7 @@ async def _replay(url: str, cluster: str, at: str | None) -> ClusterState:
     async with connect(url, cluster) as log:
         state = await restore_state(log, None if at is None else (await find_point(log, at)).n)
     if not state.n:
-        raise UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
+        raise no_events(cluster)
     return state
 
 
@@ -90,7 +90,7 @@ async def _play(options: argparse.Namespace) -> None:
     console = make_console()
     async with connect(options.log, options.cluster) as log:
         if not (await log.head()).n:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+            raise no_events(options.cluster)
         before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
         last = None if options.until is None else (await find_point(log, options.until)).n
         async for event in play(_told(log, before, last), options.speed or AT_ONCE):

@@ -10,10 +10,10 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from events.errors import LogUnavailable, UserError
+from events.errors import LogUnavailable
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.show import make_console, render_tables
 from haes.live.status import read_status
 from haes.state.cluster import ClusterState
@@ -60,7 +60,7 @@ async def _run(options: argparse.Namespace) -> int:
 async def _read(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
     state, live = await read_status(log)
     if not state.n:
-        raise UserError(f"cluster '{log.cluster}' has no events in this log (--cluster NAME)")
+        raise no_events(log.cluster)
     return state, live
 
 

@@ -20,6 +20,7 @@ from events.errors import UserError
 from events.log.port import EventLog
 from events.url import open_log
 from haes.cli.keys import Keys
+from haes.cli.options import no_events
 from haes.state.restore import restore_state
 from replay.points import find_begin, find_point
 from replay.walk import Step, Walk
@@ -56,7 +57,7 @@ def _walk(runner: asyncio.Runner, log: EventLog, begin: str | None, end: str | N
     before = 0 if begin is None else runner.run(find_begin(log, begin)).n
     last = runner.run(log.head()).n if end is None else runner.run(find_point(log, end)).n
     if not last:
-        raise UserError(f"cluster '{log.cluster}' has no events in this log (--cluster NAME)")
+        raise no_events(log.cluster)
     walk = Walk(runner.run(restore_state(log, before)))
     events = _events(runner, log, before, last)
     for wish in _keys(lambda: walk.state.n, last) if sys.stdin.isatty() else _lines():

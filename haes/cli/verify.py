@@ -5,9 +5,8 @@ import asyncio
 import json
 from dataclasses import asdict
 
-from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from replay.verify import Report, verify
 
 
@@ -38,5 +37,5 @@ async def _verify(options: argparse.Namespace) -> Report:
     async with connect(options.log, options.cluster) as log:
         report = await verify(log)
     if not report.events and not report.findings:
-        raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+        raise no_events(options.cluster)
     return report

@@ -6,7 +6,7 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_log_options, no_events, require_log
 from replay.again import recorded_scenario, run_again
 from replay.decisions import essence
 from replay.points import find_point
@@ -39,7 +39,7 @@ async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
         recorded = [event async for event in log.read_all()]
         if not recorded:
-            raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
+            raise no_events(options.cluster)
         since = 0 if options.begin is None else (await find_point(log, options.begin)).n
     scenario = recorded_scenario(recorded)
     before = await run_again(scenario)
