@@ -9,11 +9,15 @@ from dataclasses import dataclass
 
 import msgpack
 
-from events.errors import LogFault
+from events.errors import LogFault, LogTruncated
 from events.log.port import Checkpoint, EventLog
 
-# How many are kept: enough to reach any point of a long log quickly, few enough not to weigh on the server's memory.
-KEPT = 8
+# Events between two snapshots of an old stream: folding so many takes half a second, at 400,000 events/s, so that any
+# point of the stream is reached in less than a second, the start of the program included.
+SPACING = 200_000
+# How many are kept: with SPACING they cover some six million events, a year of a busy cluster; of a longer log they are
+# spread evenly. A cluster of a thousand resources has snapshots of a third of a megabyte, which is ten in all.
+KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,15 @@ async def save_snapshot(log: EventLog, snapshot: Snapshot, *, kept: int = KEPT) 
         numbers.remove(crowded)
 
 
-async def snapshots_before(log: EventLog, at_most: int | None = None) -> AsyncIterator[Snapshot]:
+async def snapshots_before(
+    log: EventLog, at_most: int | None = None, *, archived: bool = False
+) -> AsyncIterator[Snapshot]:
     """Yields the snapshots that are good for this log, latest first.
 
     Args:
         log: the log.
         at_most: only those up to this sequence number.
+        archived: also those from which the stream alone does not lead on, because it was trimmed further.
     """
     for n in reversed(await log.snapshot_numbers()):
         if at_most is not None and n > at_most:
@@ -52,6 +59,10 @@ async def snapshots_before(log: EventLog, at_most: int | None = None) -> AsyncIt
             continue
         try:
             await log.attach(snapshot.checkpoint)
+        except LogTruncated:
+            # Its own log, for another one is a fault of its own kind.
+            if not archived:
+                continue
         except LogFault:
             continue
         yield snapshot
