@@ -124,9 +124,7 @@ class Life:
     def _done(self, name: str, node: str, state: str, code: int) -> None:
         job = self.state.resources[name].job
         about = f"{state}, exit code {code}"
-        self._lrm(
-            node, "job.done", name, about=about, cause=self._job(name), job=job, state=state, exit_code=code
-        )
+        self._lrm(node, "job.done", name, about=about, cause=self._job(name), job=job, state=state, exit_code=code)
 
     def _confirm(self, name: str) -> None:
         self._crm("resource.confirmed", name, node=self.state.resources[name].node, failed_nodes=[])
@@ -178,10 +176,21 @@ class Life:
             *("balance.motion", "balance"),
             about=f"{name} {source} to {target}",
             correlation=origin,
-            **{"number": number, "series": state.balance.series, "policy": "time", "method": "bruteforce"},
-            **{"streak": 3, "alternatives": self._alternatives(5), "excluded": self._excluded(4), "sample": None},
-            **{"verb": "migrate", "leader": name, "members": [name], "source": source, "target": target},
-            **{"before": self._random.random(), "after": self._random.random()},
+            number=number,
+            series=state.balance.series,
+            policy="time",
+            method="bruteforce",
+            streak=3,
+            alternatives=self._alternatives(5),
+            excluded=self._excluded(4),
+            sample=None,
+            verb="migrate",
+            leader=name,
+            members=[name],
+            source=source,
+            target=target,
+            before=self._random.random(),
+            after=self._random.random(),
         )
         yield from self._carry_out(name, target, origin, None, fails=fails)
         if fails:
@@ -190,8 +199,15 @@ class Life:
                 *("balance.failed", "balance"),
                 about=f"{name} to {target}, attempt {attempts}",
                 cause=origin,
-                **{"resource": name, "target": target, "verb": "migrate", "attempts": attempts, "policy": "time"},
-                **{"until": self._at + 300 * attempts, "skip": None, "first_series": None, "reason": "exit code 1"},
+                resource=name,
+                target=target,
+                verb="migrate",
+                attempts=attempts,
+                policy="time",
+                until=self._at + 300 * attempts,
+                skip=None,
+                first_series=None,
+                reason="exit code 1",
             )
         else:
             self._failures.pop((name, target), None)
@@ -199,7 +215,11 @@ class Life:
             about = f"{name} to {target}"
             self._crm(
                 *("balance.moved", "balance"),
-                **{"about": about, "cause": origin, "resource": name, "target": target, "cooldown_until": until},
+                about=about,
+                cause=origin,
+                resource=name,
+                target=target,
+                cooldown_until=until,
             )
         self._busy.discard(name)
 

@@ -10,12 +10,12 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgpack
 import msgspec
@@ -117,7 +117,7 @@ def segments_in(folder: Path) -> list[Segment]:
     return segments
 
 
-def read_blocks(segment: Segment, log_id: str | None = None) -> Iterator[list[RawEntry]]:
+def read_blocks(segment: Segment, log_id: str | None = None) -> Generator[list[RawEntry], None, None]:
     """Yields the undecoded entries of a segment, some hundred at a time.
 
     Unpacking goes on in a thread while the caller works, as a server does when a stream is read.
@@ -146,7 +146,7 @@ def read_blocks(segment: Segment, log_id: str | None = None) -> Iterator[list[Ra
         raise UserError(f"{segment.path}: ends before event {expected}")
 
 
-def read_segment(segment: Segment, log_id: str | None = None) -> Iterator[RawEntry]:
+def read_segment(segment: Segment, log_id: str | None = None) -> Generator[RawEntry, None, None]:
     """Yields the entries of a segment one by one; otherwise as `read_blocks`."""
     with closing(read_blocks(segment, log_id)) as blocks:
         for block in blocks:
@@ -161,7 +161,7 @@ class _Ahead:
         self._thread = ThreadPoolExecutor(1, "archive")
         self._next = self._thread.submit(file.read, CHUNK)
 
-    def __enter__(self) -> "_Ahead":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -176,7 +176,12 @@ class _Ahead:
 
 
 def _check_header(segment: Segment, header: Any, log_id: str | None) -> None:
-    if not isinstance(header, list) or len(header) != _HEADER or header[0] != MAGIC.encode() or header[1] not in FORMATS:
+    if (
+        not isinstance(header, list)
+        or len(header) != _HEADER
+        or header[0] != MAGIC.encode()
+        or header[1] not in FORMATS
+    ):
         raise UserError(f"{segment.path}: is no segment that this program can read")
     if header[3:5] != [segment.first, segment.last]:
         raise UserError(f"{segment.path}: holds events {header[3]} to {header[4]}, not what its name says")

@@ -4,7 +4,7 @@ Where the stream was trimmed, entries come from segments, and from the stream af
 the segments, nothing is missing; within the stream, whoever decodes the entries looks at every number anyway.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import aclosing, closing
 from pathlib import Path
 
@@ -40,7 +40,7 @@ class History:
                 return _number(chunk[0]) or 1
         return (await self.log.head()).n + 1
 
-    async def chunks(self, after: int = 0, last: int | None = None) -> AsyncIterator[list[RawEntry]]:
+    async def chunks(self, after: int = 0, last: int | None = None) -> AsyncGenerator[list[RawEntry], None]:
         """Yields the entries after a number, up to another one or the end, some hundred at a time, as fast as possible.
 
         Nothing else of the program runs meanwhile (see `EventLog.bulk_chunks`).
@@ -71,7 +71,7 @@ class History:
                     return
         raise self._gone(after + 1)
 
-    async def events(self, after: int = 0, last: int | None = None) -> AsyncIterator[Event]:
+    async def events(self, after: int = 0, last: int | None = None) -> AsyncGenerator[Event, None]:
         """Yields the same, decoded.
 
         Raises:
@@ -79,18 +79,19 @@ class History:
         """
         async with aclosing(self.chunks(after, last)) as chunks:
             async for chunk in chunks:
-                while chunk:
-                    events = decode_after(after, chunk)
+                rest = chunk
+                while rest:
+                    events = decode_after(after, rest)
                     for event in events:
                         yield event
                     after += len(events)
-                    chunk = chunk[len(events) :]
+                    rest = rest[len(events) :]
 
     def segments(self) -> list[Segment]:
         """Returns the segments of the folder, by range."""
         return [] if self.folder is None else segments_in(self.folder)
 
-    def blocks(self, segment: Segment, log_id: str) -> Iterator[list[RawEntry]]:
+    def blocks(self, segment: Segment, log_id: str) -> Generator[list[RawEntry], None, None]:
         """Yields the entries of a segment; its file is compared with what was recorded when it is first read.
 
         Raises:
@@ -105,7 +106,7 @@ class History:
             self._checked.add(segment.path)
         return read_blocks(segment, log_id)
 
-    def _archived(self, folder: Path, log_id: str, after: int, end: int) -> Iterator[list[RawEntry]]:
+    def _archived(self, folder: Path, log_id: str, after: int, end: int) -> Generator[list[RawEntry], None, None]:
         """Yields the entries after a number up to another one from segments."""
         segments = segments_in(folder)
         while after < end:
@@ -114,7 +115,7 @@ class History:
             if not fitting:
                 raise self._gone(after + 1)
             segment = max(fitting, key=lambda segment: segment.last)
-            with closing(self.blocks(segment, log_id)) as blocks:  # type: ignore[type-var]
+            with closing(self.blocks(segment, log_id)) as blocks:
                 number = segment.first - 1
                 for block in blocks:
                     kept = block[max(0, after - number) : max(0, end - number)]

@@ -4,7 +4,7 @@ A snapshot is a cache. One that belongs to another log, lies behind a lost tail 
 reader folds from an earlier one or from the start.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import msgpack
@@ -43,7 +43,7 @@ async def save_snapshot(log: EventLog, snapshot: Snapshot, *, kept: int = KEPT) 
 
 async def snapshots_before(
     log: EventLog, at_most: int | None = None, *, archived: bool = False
-) -> AsyncIterator[Snapshot]:
+) -> AsyncGenerator[Snapshot, None]:
     """Yields the snapshots that are good for this log, latest first.
 
     Args:

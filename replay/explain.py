@@ -1,12 +1,16 @@
 """Why a resource is where it is, what keeps it there, and why the balancer chose or did not: from the stream alone."""
 
 from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from events.codec import SUBJECT, TYPE, decode_entry
 from events.envelope import Event
+from events.history import History
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
+from haes.state.fold_raw import RawFold
 
 # Event types that tell a resource's story; the others are steps on the way.
 _STORY = (
@@ -23,6 +27,8 @@ _STORY = (
     "resource.removed",
     "job.moved",
 )
+# The one type that places resources and is not about one of them.
+_IMPORTED = b"cluster.imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +84,67 @@ class Explanation:
         return "\n".join(lines)
 
 
+class _Told:
+    """What was told of a resource so far."""
+
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+        self.story: list[Step] = []
+        self.attempts: list[Step] = []
+        self.arrived: tuple[str, float, int] | None = None
+
+    def hear(self, event: Event) -> None:
+        """Takes in an event."""
+        if event.subject == self.resource and event.type in _STORY:
+            self.story.append(Step(event.at, event.n, _tell(event)))
+        if event.type.startswith("balance.") and _concerns(event, self.resource):
+            self.attempts.append(Step(event.at, event.n, _tell_balance(event, self.resource)))
+
+    def look(self, state: ClusterState, at: float) -> None:
+        """Notes where the resource is, after an event that may have changed it."""
+        record = state.resources.get(self.resource)
+        if record is not None and (self.arrived is None or self.arrived[0] != record.node):
+            self.arrived = (record.node, at, len(self.story))
+
+    def conclude(self, state: ClusterState) -> Explanation:
+        """Returns the explanation."""
+        return _conclude(state, self.resource, self.story, self.attempts, self.arrived)
+
+
 def explain_resource(events: Iterable[Event], resource: str) -> tuple[Explanation, ClusterState]:
     """Explains a resource as of the last of the events, which are all from the start."""
-    state = ClusterState()
-    story: list[Step] = []
-    attempts: list[Step] = []
-    arrived: tuple[str, float, int] | None = None
+    state, told = ClusterState(), _Told(resource)
     for event in events:
         apply_event(state, event)
-        if event.subject == resource and event.type in _STORY:
-            story.append(Step(event.at, event.n, _tell(event)))
-        if event.type.startswith("balance.") and _concerns(event, resource):
-            attempts.append(Step(event.at, event.n, _tell_balance(event, resource)))
-        record = state.resources.get(resource)
-        if record is not None and (arrived is None or arrived[0] != record.node):
-            arrived = (record.node, event.at, len(story))
-    return _conclude(state, resource, story, attempts, arrived), state
+        told.hear(event)
+        told.look(state, event.at)
+    return told.conclude(state), state
+
+
+async def explain_history(history: History, resource: str, last: int | None = None) -> tuple[Explanation, ClusterState]:
+    """Explains a resource as of an event, or as of the end; decodes only what is about the resource or the balancer.
+
+    Raises:
+        LogFault: an event cannot be understood, or is gone.
+    """
+    fold, told = RawFold(ClusterState()), _Told(resource)
+    subject = resource.encode()
+    async with aclosing(history.chunks(0, last)) as chunks:
+        async for chunk in chunks:
+            done = 0
+            for index, (entry_id, flat) in enumerate(chunk):
+                about_it = flat[SUBJECT : SUBJECT + 1] == [subject]
+                if about_it or flat[TYPE : TYPE + 1] == [_IMPORTED]:
+                    # Only these can move the resource, so the state has to be that of this very event.
+                    fold.take(chunk[done : index + 1])
+                    done = index + 1
+                    event = decode_entry(entry_id, flat)
+                    told.hear(event)
+                    told.look(fold.state, event.at)
+                elif len(flat) > TYPE and flat[TYPE].startswith(b"balance."):
+                    told.hear(decode_entry(entry_id, flat))
+            fold.take(chunk[done:])
+    return told.conclude(fold.state), fold.state
 
 
 def _conclude(

@@ -1,10 +1,12 @@
 """Whether a stream is sound: numbers, transitions, epochs, causes, snapshots, and decisions that come out again."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from events.envelope import Event
 from events.errors import LogFault
+from events.history import History
 from events.log.port import EventLog
 from events.snapshots import snapshots_before
 from haes.state.cluster import ClusterState
@@ -37,70 +39,114 @@ class Report:
     checks: dict[str, str]
 
 
-async def verify(log: EventLog) -> Report:
-    """Checks a whole stream."""
+async def verify(log: EventLog | History) -> Report:
+    """Checks a whole stream in one pass; only a simulation's is kept in memory, to be decided again."""
+    history = log if isinstance(log, History) else History(log)
     report = Report(0, [], {})
-    events: list[Event] = []
+    look = _Look(report.findings, await _snapshots(history))
     try:
-        async for event in log.read_all():
-            # One by one, because what came before a fault counts.
-            events.append(event)  # noqa: PERF401
+        async with aclosing(history.events()) as events:
+            async for event in events:
+                look.at(event)
+                report.events = event.n
     except LogFault as fault:
-        report.findings.append(Finding(len(events) + 1, "entries", str(fault)))
-    report.events = len(events)
+        report.findings.append(Finding(report.events + 1, "entries", str(fault)))
     report.checks["entries"] = "every entry can be read, numbers are contiguous"
-    states = _check_transitions(events, report)
-    _check_epochs(events, report)
-    _check_causes(events, report)
-    await _check_snapshots(log, states, report)
-    await _check_decisions(events, report)
+    report.checks["transitions"] = "every change of state is legal"
+    report.checks["epochs"] = "every leader's epoch is higher than the one before"
+    report.checks["causes"] = "every cause that is named came before"
+    report.checks["snapshots"] = f"{look.snapshots_seen} snapshots equal the fold"
+    await _check_decisions(look.simulated, report)
     return report
 
 
-def _check_transitions(events: Sequence[Event], report: Report) -> ClusterState:
-    """Folds the stream; an event that the machines do not allow parks its subject."""
-    state = ClusterState()
-    known: set[str] = set()
-    for event in events:
+async def _snapshots(history: History) -> dict[int, bytes]:
+    """Returns the snapshots that belong to this log, by number."""
+    found = snapshots_before(history.log, archived=history.folder is not None)
+    return {snapshot.checkpoint.n: snapshot.data async for snapshot in found}
+
+
+class _Look:
+    """Looks at one event after the other.
+
+    Attributes:
+        simulated: the events of a simulation, which can be decided again; few or none for other streams.
+        snapshots_seen: how many were compared.
+    """
+
+    def __init__(self, findings: list[Finding], snapshots: Mapping[int, bytes]) -> None:
+        self.simulated: list[Event] = []
+        self._is_simulation: bool | None = None
+        self.snapshots_seen = 0
+        self._findings = findings
+        self._snapshots = snapshots
+        self._state = ClusterState()
+        self._known_parked: set[str] = set()
+        self._leaders = 0
+        self._commands: set[int] = set()
+        self._motions: set[int] = set()
+        self._resources: set[str] = set()
+
+    def at(self, event: Event) -> None:
+        """Looks at the next event."""
+        self._keep(event)
+        self._check_transition(event)
+        self._check_epoch(event)
+        self._check_causes(event)
+        if event.n in self._snapshots:
+            self._check_snapshot(event.n)
+
+    def _keep(self, event: Event) -> None:
+        """Keeps the events of a simulation, which begins with one author who puts its inputs on record."""
+        if self._is_simulation is None:
+            if event.type == "simulation.started":
+                self._is_simulation = True
+            elif self.simulated and event.by != self.simulated[0].by:
+                self._is_simulation = False
+                self.simulated.clear()
+        if self._is_simulation is not False:
+            self.simulated.append(event)
+
+    def _found(self, event: Event, check: str, text: str) -> None:
+        self._findings.append(Finding(event.n, check, text))
+
+    def _check_transition(self, event: Event) -> None:
+        """An event that the machines do not allow parks its subject."""
+        state = self._state
         apply_event(state, event)
-        for subject in state.parked.keys() - known:
-            known.add(subject)
-            report.findings.append(Finding(event.n, "transitions", f"{subject}: {state.parked[subject].reason}"))
-    report.checks["transitions"] = "every change of state is legal"
-    return state
+        if len(state.parked) > len(self._known_parked):
+            for subject in state.parked.keys() - self._known_parked:
+                self._known_parked.add(subject)
+                self._found(event, "transitions", f"{subject}: {state.parked[subject].reason}")
 
-
-def _check_epochs(events: Sequence[Event], report: Report) -> None:
-    """Each election raises the leader's epoch."""
-    leaders = 0
-    for event in events:
+    def _check_epoch(self, event: Event) -> None:
+        """Each election raises the leader's epoch."""
         if event.type == "leader.elected":
-            if event.epoch <= leaders:
-                report.findings.append(
-                    Finding(event.n, "epochs", f"a leader was elected with epoch {event.epoch} after {leaders}")
-                )
-            leaders = max(leaders, event.epoch)
-    report.checks["epochs"] = "every leader's epoch is higher than the one before"
+            if event.epoch <= self._leaders:
+                self._found(event, "epochs", f"a leader was elected with epoch {event.epoch} after {self._leaders}")
+            self._leaders = max(self._leaders, event.epoch)
 
-
-def _check_causes(events: Sequence[Event], report: Report) -> None:
-    """What an event says to have followed from must have come before it."""
-    commands: set[int] = set()
-    motions: set[int] = set()
-    resources: set[str] = set()
-    for event in events:
+    def _check_causes(self, event: Event) -> None:
+        """What an event says to have followed from must have come before it."""
         if event.type == "command.received":
-            commands.add(event.payload["id"])
+            self._commands.add(event.payload["id"])
         elif event.type == "balance.motion":
-            motions.add(event.payload["number"])
+            self._motions.add(event.payload["number"])
         elif event.type in {"resource.configured", "resource.added"}:
-            resources.add(event.subject)
+            self._resources.add(event.subject)
         elif event.type == "cluster.imported":
-            resources.update(event.payload["resources"])
+            self._resources.update(event.payload["resources"])
         for reference in (event.cause, event.correlation):
-            if reference is not None and not _is_known(reference, commands, motions, resources):
-                report.findings.append(Finding(event.n, "causes", f"refers to {reference}, which is not there before"))
-    report.checks["causes"] = "every cause that is named came before"
+            if reference is not None and not _is_known(reference, self._commands, self._motions, self._resources):
+                self._found(event, "causes", f"refers to {reference}, which is not there before")
+
+    def _check_snapshot(self, n: int) -> None:
+        state = decode_state(self._snapshots[n])
+        if state is None:
+            return
+        self.snapshots_seen += 1
+        if state.to_data() != self._state.to_data():
+            self._findings.append(Finding(n, "snapshots", "the snapshot differs from the fold"))
 
 
 def _is_known(reference: str, commands: set[int], motions: set[int], resources: set[str]) -> bool:
@@ -110,23 +156,6 @@ def _is_known(reference: str, commands: set[int], motions: set[int], resources: 
     if kind == "motion":
         return rest.isdigit() and int(rest) in motions
     return kind == "job" and rest.rpartition("/")[0] in resources
-
-
-async def _check_snapshots(log: EventLog, end: ClusterState, report: Report) -> None:
-    checked = 0
-    async for snapshot in snapshots_before(log, end.n):
-        state = decode_state(snapshot.data)
-        if state is None:
-            continue
-        checked += 1
-        folded = ClusterState()
-        async for event in log.read_all():
-            if event.n > snapshot.checkpoint.n:
-                break
-            apply_event(folded, event)
-        if folded.to_data() != state.to_data():
-            report.findings.append(Finding(snapshot.checkpoint.n, "snapshots", "the snapshot differs from the fold"))
-    report.checks["snapshots"] = f"{checked} snapshots equal the fold"
 
 
 async def _check_decisions(events: Sequence[Event], report: Report) -> None:

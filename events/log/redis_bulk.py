@@ -4,7 +4,7 @@ The server works on the next part while the caller works on the last one. Knows 
 entries and what they hold are for the caller.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 from redis.backoff import NoBackoff
@@ -20,7 +20,7 @@ from events.log.redis_errors import translated
 BULK_COUNT = 500
 
 
-def bulk_entries(url: str, shown: str, key: str, start: str) -> Iterator[list[RawEntry]]:
+def bulk_entries(url: str, shown: str, key: str, start: str) -> Generator[list[RawEntry], None, None]:
     """Yields all entries of a stream after an id, some hundred at a time, in the form that the server sends.
 
     Args:
@@ -57,7 +57,7 @@ def bulk_entries(url: str, shown: str, key: str, start: str) -> Iterator[list[Ra
 def _connect(url: str, shown: str) -> Any:
     """Returns a connection that sends every command once, as everywhere; the client has no types for it."""
     options: dict[str, Any] = {
-        **parse_url(url),
+        **parse_url(url),  # type: ignore[no-untyped-call]  # of redis-py
         "socket_timeout": COMMAND_TIMEOUT,
         "socket_connect_timeout": CONNECT_TIMEOUT,
         "socket_read_size": READ_SIZE,

@@ -3,11 +3,15 @@
 import argparse
 import asyncio
 import json
+from contextlib import aclosing
+from typing import Any
 
 from events.errors import UserError
+from events.history import History
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
-from replay.explain import explain_motion, explain_quiet, explain_resource
+from haes.cli.options import add_archive_option, add_log_options, require_log
+from replay.explain import explain_history, explain_motion, explain_quiet
+from replay.history import open_history, wanted_events
 from replay.points import find_point
 
 
@@ -20,6 +24,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--at", metavar="POINT", help="as of this point")
     parser.add_argument("--motion", type=int, metavar="N", help="why the balancer chose motion N")
     parser.add_argument("--quiet-since", metavar="POINT", help="why the balancer did nothing since then")
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -35,29 +40,35 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
-        events = [event async for event in log.read_all()]
-        if not events:
+        if not (await log.head()).n:
             raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
-        if options.at is not None:
-            point = await find_point(log, options.at)
-            events = events[: point.n - events[0].n + 1]
+        history = await open_history(log, options.archive)
+        last = None if options.at is None else (await find_point(history, options.at)).n
         if options.resource is not None:
-            explanation, state = explain_resource(events, options.resource)
-            if options.resource not in state.configurations and options.resource not in state.resources:
-                raise UserError(
-                    f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point"
-                )
-            print(json.dumps(explanation.to_data(), indent=2) if options.json else explanation.to_text())  # noqa: T201
-            return 0
-        if options.motion is not None:
-            motions = [event for event in events if event.type == "balance.motion"]
-            chosen = next((event for event in motions if event.payload["number"] == options.motion), None)
-            if chosen is None:
-                raise UserError(f"there is no motion {options.motion}; the balancer issued {len(motions)} up to here")
-            text = "\n".join(explain_motion(chosen))
-            print(json.dumps(dict(chosen.payload), indent=2) if options.json else text)  # noqa: T201
-            return 0
-        since = await find_point(log, options.quiet_since)
-        lines = explain_quiet(events, since.at)
-        print(json.dumps(lines, indent=2) if options.json else "\n".join(lines))  # noqa: T201
+            said, text = await _resource(history, options, last)
+        elif options.motion is not None:
+            said, text = await _motion(history, options.motion, last)
+        else:
+            since = await find_point(history, options.quiet_since)
+            balance = wanted_events(history, lambda type_, _: type_.startswith(b"balance."), last)
+            lines = explain_quiet([event async for event in balance], since.at)
+            said, text = lines, "\n".join(lines)
+    print(json.dumps(said, indent=2) if options.json else text)  # noqa: T201
     return 0
+
+
+async def _resource(history: History, options: argparse.Namespace, last: int | None) -> tuple[Any, str]:
+    explanation, state = await explain_history(history, options.resource, last)
+    if options.resource not in state.configurations and options.resource not in state.resources:
+        raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point")
+    return explanation.to_data(), explanation.to_text()
+
+
+async def _motion(history: History, number: int, last: int | None) -> tuple[Any, str]:
+    motions = 0
+    async with aclosing(wanted_events(history, lambda type_, _: type_ == b"balance.motion", last)) as chosen:
+        async for event in chosen:
+            motions += 1
+            if event.payload["number"] == number:
+                return dict(event.payload), "\n".join(explain_motion(event))
+    raise UserError(f"there is no motion {number}; the balancer issued {motions} up to here")

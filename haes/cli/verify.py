@@ -7,13 +7,15 @@ from dataclasses import asdict
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_archive_option, add_log_options, require_log
+from replay.history import open_history
 from replay.verify import Report, verify
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
     parser = subparsers.add_parser("verify", help="check a stream: numbers, transitions, epochs, causes, decisions")
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _verify(options: argparse.Namespace) -> Report:
     async with connect(options.log, options.cluster) as log:
-        report = await verify(log)
+        report = await verify(await open_history(log, options.archive))
     if not report.events and not report.findings:
         raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
     return report

@@ -6,8 +6,9 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_archive_option, add_log_options, require_log
 from replay.again import recorded_scenario, run_again
+from replay.history import open_history
 from replay.whatif import compare
 
 
@@ -17,6 +18,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting to change"
     )
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -32,7 +34,8 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
-        recorded = [event async for event in log.read_all()]
+        history = await open_history(log, options.archive)
+        recorded = [event async for event in history.events()]
     if not recorded:
         raise UserError(f"cluster '{options.cluster}' has no events in this log (--cluster NAME)")
     comparison = compare(recorded, await run_again(recorded_scenario(recorded), options.overrides))

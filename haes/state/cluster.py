@@ -40,6 +40,7 @@ class ClusterState:
         commands: what operators asked for and nobody looked at yet, by id.
         command_count: commands ever received.
         balance: the balancer's memory.
+        archived: file of an archived segment -> its SHA-256, once it was read back and compared.
         versions: subject -> number of events about it, for guarded appends.
         parked: subject -> why its events are no longer applied.
     """
@@ -47,6 +48,7 @@ class ClusterState:
     __slots__ = (
         "_own",
         "agents",
+        "archived",
         "at",
         "balance",
         "command_count",
@@ -101,6 +103,7 @@ class ClusterState:
         self.commands: dict[int, Command] = {}
         self.command_count = 0
         self.balance = BalanceMemory()
+        self.archived: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.parked: dict[str, Parked] = {}
         # None: every record belongs to this state. A set: names of the records that this copy has made its own.
@@ -127,6 +130,7 @@ class ClusterState:
         copy.managers = dict(self.managers)
         copy.commands = dict(self.commands)
         copy.balance = self.balance.copy()
+        copy.archived = dict(self.archived)
         copy.versions = dict(self.versions)
         copy.parked = dict(self.parked)
         copy._own = set()

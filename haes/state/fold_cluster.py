@@ -102,6 +102,11 @@ def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: f
     state.commands.pop(payload["id"], None)
 
 
+def archive_written(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`archive.written`: what was recorded of a file stays known when the event itself is archived and trimmed."""
+    state.archived[payload["file"]] = payload["sha256"]
+
+
 CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "cluster.created": created,
     "cluster.imported": imported,
@@ -118,4 +123,5 @@ CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]]
     "command.received": command_received,
     "command.rejected": command_settled,
     "command.ignored": command_settled,
+    "archive.written": archive_written,
 }

@@ -131,9 +131,7 @@ class RawFold:
             state.epoch = max(state.epoch, *map(int, epochs[:done]))
         return done
 
-    def _apply(
-        self, known: "list[_Type]", named: list[str], times: tuple[bytes, ...], datas: tuple[bytes, ...]
-    ) -> int:
+    def _apply(self, known: "list[_Type]", named: list[str], times: tuple[bytes, ...], datas: tuple[bytes, ...]) -> int:
         """Applies entries up to the first whose time or payload cannot be read; returns how many."""
         state, unpack = self.state, _unpack
         versions, parked = state.versions, state.parked
@@ -148,8 +146,7 @@ class RawFold:
                 if time != time_before:
                     at = decode_time(time)
                     time_before = time
-                    if at > latest:
-                        latest = at
+                    latest = max(latest, at)
             except ValueError:
                 break
             # From here on the entry counts.

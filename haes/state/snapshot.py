@@ -32,6 +32,7 @@ _PLAIN = (
     "nodes",
     "last_online",
     "managers",
+    "archived",
     "versions",
 )
 _SETS = ("members", "present", "maintenance")
