@@ -96,7 +96,7 @@ def test_events_knows_nothing_of_ha() -> None:
 @pytest.mark.parametrize("package", CORE)
 def test_the_core_has_no_clock_no_chance_and_no_server(package: str) -> None:
     """A decision depends on its arguments alone."""
-    assert not _edges(of=(package,), to=(*OUTSIDE, *SERVERS), but=("events.log.port",))
+    assert not _edges(of=(package,), to=(*OUTSIDE, *SERVERS), but=("events.log.port", "events.log.checks"))
 
 
 @pytest.mark.parametrize("package", CORE)

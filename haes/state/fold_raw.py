@@ -6,7 +6,7 @@ it. Every other entry (an older schema version, a late fact, anything unusual) t
 what is wrong with it. Whether unread payloads can be decoded is for `haes verify` to find out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import signature
 from operator import itemgetter
@@ -29,7 +29,8 @@ _PREFIX = b"\x95%c\xc2"
 _PREFIX_LENGTH = 3
 _PAYLOAD = 4
 
-_Type = tuple[bytes, Handler | None, bool]
+# How the data of a type begins, its handler, whether that reads the payload, the type's name.
+_Type = tuple[bytes, Handler | None, bool, str]
 _unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[Any, Any, Any, Any, dict[str, Any]]).decode
 # Reads many numbers at once, in half the time that `int` takes for each.
 _numbers = msgspec.json.Decoder(list[int]).decode
@@ -58,18 +59,17 @@ class _Names(dict[bytes, str]):
         return name
 
 
-class _Types(dict[bytes, "tuple[bytes, Handler | None, bool]"]):
-    """Event type -> how its data begins, its handler, whether that reads the payload; unknown types begin with no data.
+class _Types(dict[bytes, _Type]):
+    """What the fold has to know of each event type.
 
-    An empty beginning fits no entry, so that unknown types take the ordinary way.
+    For a type that this program does not know data begins with nothing, which no entry's does.
     """
 
-    def __missing__(self, raw: bytes) -> "tuple[bytes, Handler | None, bool]":
+    def __missing__(self, raw: bytes) -> _Type:
         name = raw.decode()
-        schema = SCHEMAS.get(name)
-        handler = HANDLERS.get(name)
-        entry = b"" if schema is None else _PREFIX % schema.version, handler, handler is None or reads_payload(handler)
-        self[raw] = entry
+        schema, handler = SCHEMAS.get(name), HANDLERS.get(name)
+        begin = b"" if schema is None else _PREFIX % schema.version
+        self[raw] = entry = begin, handler, handler is not None and reads_payload(handler), name
         return entry
 
 
@@ -119,45 +119,43 @@ class RawFold:
             epoch = max(map(int, set(epochs)))
             known = list(map(self._types.__getitem__, types))
             named = list(map(self._names.__getitem__, subjects))
-            begins = list(map(_begin_of, datas))
         except ValueError:
             return 0
-        if begins != list(map(_begin_of_type, known)):
+        if list(map(_begin_of, datas)) != list(map(_begin_of_type, known)):
             return 0
-        done = self._apply(known, named, times, datas)
-        if done == len(entries):
-            state.epoch = max(state.epoch, epoch)
-        elif done:
-            state.epoch = max(state.epoch, *map(int, epochs[:done]))
+        begin = state.n
+        self._apply(zip(known, named, times, datas, strict=True))
+        done = state.n - begin
+        state.epoch = max(state.epoch, epoch if done == len(entries) else max(map(int, epochs[:done]), default=0))
         return done
 
-    def _apply(self, known: "list[_Type]", named: list[str], times: tuple[bytes, ...], datas: tuple[bytes, ...]) -> int:
-        """Applies entries up to the first whose time or payload cannot be read; returns how many."""
+    def _apply(self, rows: "Iterable[tuple[_Type, str, bytes, bytes]]") -> None:
+        """Applies rows of (type, subject, time, data) up to the first whose time or payload cannot be read."""
         state, unpack = self.state, _unpack
         versions, parked = state.versions, state.parked
-        first = n = state.n
-        latest, at = state.at, 0.0
+        n, latest, at = state.n, state.at, 0.0
         time_before = b""
         payload: Any = None
-        for (_, handler, reads), subject, time, data in zip(known, named, times, datas, strict=True):
-            try:
-                if reads:
-                    payload = unpack(data)[_PAYLOAD]
-                if time != time_before:
-                    at = decode_time(time)
-                    time_before = time
-                    latest = max(latest, at)
-            except ValueError:
-                break
-            # From here on the entry counts.
-            n += 1
-            versions[subject] = versions.get(subject, 0) + 1
-            if handler is None or subject in parked:
-                continue
-            try:
-                handler(state, subject, payload, at)
-            except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
-                type_ = next(name for name, other in HANDLERS.items() if other is handler)
-                parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
-        state.n, state.at = n, latest
-        return n - first
+        try:
+            for (_, handler, reads, type_), subject, time, data in rows:
+                try:
+                    if reads:
+                        payload = unpack(data)[_PAYLOAD]
+                    if time != time_before:
+                        at = decode_time(time)
+                        time_before = time
+                        latest = max(latest, at)
+                except ValueError:
+                    # The ordinary way will say what is wrong.
+                    return
+                # From here on the entry counts.
+                n += 1
+                versions[subject] = versions.get(subject, 0) + 1
+                if handler is None or subject in parked:
+                    continue
+                try:
+                    handler(state, subject, payload, at)
+                except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
+                    parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
+        finally:
+            state.n, state.at = n, latest
