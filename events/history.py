@@ -127,8 +127,9 @@ class History:
                         return
 
     def _gone(self, n: int) -> LogTruncated:
-        where = "in the stream any more" if self.folder is None else f"in the stream nor in a segment of {self.folder}"
-        return LogTruncated(f"event {n} is {'not' if self.folder is None else 'neither'} {where}")
+        if self.folder is None:
+            return LogTruncated(f"event {n} is not in the stream any more; whoever trimmed it has it in an archive")
+        return LogTruncated(f"event {n} is neither in the stream nor in a segment of {self.folder}")
 
 
 def _number(entry: RawEntry) -> int | None:

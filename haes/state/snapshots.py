@@ -7,6 +7,7 @@ from events.log.port import Checkpoint
 from events.snapshots import KEPT, SPACING, Snapshot, save_snapshot
 from haes.state.cluster import ClusterState
 from haes.state.fold_raw import RawFold
+from haes.state.restore import uncollected
 from haes.state.snapshot import encode_state
 
 
@@ -24,13 +25,15 @@ async def write_snapshots(history: History, every: int = SPACING) -> list[int]:
     every = max(every, -(-head.n // KEPT))
     fold = RawFold(ClusterState())
     state = fold.state
-    async with aclosing(history.chunks(0, head.n)) as chunks:
-        async for chunk in chunks:
-            rest = chunk
-            while rest:
-                part, rest = rest[: every - state.n % every], rest[every - state.n % every :]
-                fold.take(part)
-                if state.n % every == 0:
-                    checkpoint = Checkpoint(head.log_id, part[-1][0].decode(), state.n)
-                    await save_snapshot(history.log, Snapshot(checkpoint, encode_state(state)))
+    with uncollected():
+        async with aclosing(history.chunks(0, head.n)) as chunks:
+            async for chunk in chunks:
+                rest = chunk
+                while rest:
+                    left = every - state.n % every
+                    part, rest = rest[:left], rest[left:]
+                    fold.take(part)
+                    if len(part) == left:
+                        checkpoint = Checkpoint(head.log_id, part[-1][0].decode(), state.n)
+                        await save_snapshot(history.log, Snapshot(checkpoint, encode_state(state)))
     return await history.log.snapshot_numbers()
