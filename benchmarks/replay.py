@@ -30,10 +30,11 @@ sys.path[0] = str(Path(__file__).parent.parent)
 
 from benchmarks.stream import Life
 from events.archive import write_segment
+from events.envelope import Event
 from events.errors import UserError
 from events.history import History
 from events.log.checks import decode_after
-from events.log.port import Batch, EventLog, RawEntry
+from events.log.port import Batch, EventLog, RawEntry, Token
 from events.url import connect
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
@@ -65,19 +66,21 @@ Chunks = AsyncGenerator[list[RawEntry], None]
 async def build(log: EventLog, count: int, resources: int) -> None:
     """Appends the events of a made-up cluster, through the script that every append goes through."""
     token = await log.acquire("leader", "benchmark")
-    waiting, batches = [], []
+    waiting: list[Event] = []
     for event in Life(NODES, resources).events(count):
-        waiting.append(event)
-        if len(waiting) == APPEND:
-            batches.append(Batch(waiting, token))
+        # A new leader writes under a new epoch.
+        elected = event.type == "manager.master"
+        if elected or len(waiting) == APPEND * APPENDS:
+            await _append(log, waiting, token)
             waiting = []
-        if len(batches) == APPENDS:
-            await _append(log, batches)
-            batches = []
-    await _append(log, [*batches, *([Batch(waiting, token)] if waiting else [])])
+        if elected:
+            token = await log.acquire("leader", event.by, seize=True)
+        waiting.append(event)
+    await _append(log, waiting, token)
 
 
-async def _append(log: EventLog, batches: list[Batch]) -> None:
+async def _append(log: EventLog, events: list[Event], token: Token) -> None:
+    batches = [Batch(events[begin : begin + APPEND], token) for begin in range(0, len(events), APPEND)]
     for result in await log.append_many(batches):
         if isinstance(result, Exception):
             raise result

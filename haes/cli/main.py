@@ -5,6 +5,7 @@ Exit status: 0 done; 1 the answer is no (a scenario differs, a check fails); 2 a
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -27,6 +28,8 @@ COMMANDS = {
     "archive": "haes.cli.archive",
 }
 STATUS_USER = 2
+# A value that begins with a dash and is none of the options: so long before the end.
+_BACK = re.compile(r"-\d+(\.\d+)?[smhd]")
 STATUS_INTERRUPTED = 130
 
 
@@ -50,9 +53,20 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """Joins `--at -5m` to `--at=-5m`: the parser takes such a value for an option."""
+    joined: list[str] = []
+    for word in words:
+        if _BACK.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _joined(sys.argv[1:] if arguments is None else arguments)
     only = next((word for word in words if not word.startswith("-")), None)
     try:
         # Loading a command takes a while, too, and Ctrl-C may come meanwhile.

@@ -9,7 +9,6 @@ what is wrong with it. Whether unread payloads can be decoded is for `haes verif
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from inspect import signature
-from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -23,19 +22,16 @@ from haes.state.cluster import ClusterState
 from haes.state.fold import HANDLERS, Handler, apply_event
 from haes.state.records import Parked
 
-# What the packed data of an event begins with: an array of five, the version, and that it is not late. All versions up
-# to 127 are one byte.
-_PREFIX = b"\x95%c\xc2"
-_PREFIX_LENGTH = 3
-_PAYLOAD = 4
+# What the packed data of an event that is not late begins with, and its length: an array of five, the version (up to
+# 127 it is one byte), and that it is not late.
+_NOT_LATE = b"\x95%c\xc2"
+_BEGIN = 3
 
-# How the data of a type begins, its handler, whether that reads the payload, the type's name.
-_Type = tuple[bytes, Handler | None, bool, str]
-_unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[Any, Any, Any, Any, dict[str, Any]]).decode
+# The current version of a type, how its data begins, its handler, whether that reads the payload, the type's name.
+_Type = tuple[int, bytes, Handler | None, bool, str]
+_unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[int, bool, Any, Any, dict[str, Any]]).decode
 # Reads many numbers at once, in half the time that `int` takes for each.
 _numbers = msgspec.json.Decoder(list[int]).decode
-_begin_of = itemgetter(slice(_PREFIX_LENGTH))
-_begin_of_type = itemgetter(0)
 # A comma is in none of the names, so that joined names are equal only when each of them is.
 _joined = b",".join
 
@@ -68,8 +64,12 @@ class _Types(dict[bytes, _Type]):
     def __missing__(self, raw: bytes) -> _Type:
         name = raw.decode()
         schema, handler = SCHEMAS.get(name), HANDLERS.get(name)
-        begin = b"" if schema is None else _PREFIX % schema.version
-        self[raw] = entry = begin, handler, handler is not None and reads_payload(handler), name
+        if schema is None:
+            entry: _Type = 0, b"", None, False, name
+        else:
+            reads = handler is not None and reads_payload(handler)
+            entry = schema.version, _NOT_LATE % schema.version, handler, reads, name
+        self[raw] = entry
         return entry
 
 
@@ -106,7 +106,7 @@ class RawFold:
             self.take(entries[middle:])
 
     def _take_usual(self, entries: Sequence[RawEntry]) -> int:
-        """Applies entries, when all look as usual, up to the first that does not; returns how many."""
+        """Applies entries with the usual fields and numbers, up to the first unusual one; returns how many."""
         state = self.state
         try:
             # By columns, because what is done once for a column is not done for every entry.
@@ -121,8 +121,6 @@ class RawFold:
             named = list(map(self._names.__getitem__, subjects))
         except ValueError:
             return 0
-        if list(map(_begin_of, datas)) != list(map(_begin_of_type, known)):
-            return 0
         begin = state.n
         self._apply(zip(known, named, times, datas, strict=True))
         done = state.n - begin
@@ -130,17 +128,21 @@ class RawFold:
         return done
 
     def _apply(self, rows: "Iterable[tuple[_Type, str, bytes, bytes]]") -> None:
-        """Applies rows of (type, subject, time, data) up to the first whose time or payload cannot be read."""
+        """Applies rows of (type, subject, time, data) up to the first that is unusual or cannot be read."""
         state, unpack = self.state, _unpack
         versions, parked = state.versions, state.parked
         n, latest, at = state.n, state.at, 0.0
         time_before = b""
         payload: Any = None
         try:
-            for (_, handler, reads, type_), subject, time, data in rows:
+            for (version, begin, handler, reads, type_), subject, time, data in rows:
                 try:
                     if reads:
-                        payload = unpack(data)[_PAYLOAD]
+                        written, late, _, _, payload = unpack(data)
+                        if late or written != version:
+                            return
+                    elif data[:_BEGIN] != begin:
+                        return
                     if time != time_before:
                         at = decode_time(time)
                         time_before = time

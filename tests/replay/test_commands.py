@@ -44,6 +44,15 @@ def test_a_trimmed_stream_answers_as_before(tmp_path: Path, log: tuple[str, ...]
     assert "SHA-256" in refused("replay", "--at", "40", "--archive", folder, *log)
 
 
+def test_so_long_before_the_end_is_a_point(log: tuple[str, ...]) -> None:
+    """A distance from the end, which begins with a dash, names the same point as the time that it means."""
+    end = json.loads(haes("replay", "--json", *log)[0])["at"]
+    then = haes("replay", "--at", f"@{end - 120:g}", "--json", *log)[0]
+    assert json.loads(then)["at"] <= end - 120
+    assert haes("replay", "--at", "-2m", "--json", *log)[0] == then
+    assert haes("replay", "--at=-120s", "--json", *log)[0] == then
+
+
 def test_snapshots_are_made_on_demand(log: tuple[str, ...]) -> None:
     """The command says where snapshots are, replays say the same with them, and a wrong spacing is refused."""
     before = haes("replay", "--at", "77", "--json", *log)[0]
