@@ -52,7 +52,7 @@ APPENDS = 200
 # Events of one archived segment, as `haes archive write` makes them.
 SEGMENT = 250_000
 # Runs of each measurement; the fastest counts, since everything else on the machine can only slow it down.
-RUNS = 3
+RUNS = 5
 # Events for what is an order of magnitude slower.
 SLOW_EVENTS = 100_000
 # Points of the stream that are looked up and restored.

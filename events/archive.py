@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import msgpack
 import msgspec
@@ -31,8 +31,11 @@ FORMATS = (1, 2)
 SUFFIX = ".haes.gz"
 # Strength of the compression: stronger ones take four times as long for a few percent.
 COMPRESSION = 6
-# Bytes that are unpacked ahead, at most twice; a whole segment never has to fit into memory.
-CHUNK = 1 << 20
+# Bytes of a file that are unpacked at once, to ten times as many; a whole segment never has to fit into memory. Large,
+# because the thread that does it has to wait for its turn after each.
+CHUNK = 1 << 16
+# What zlib has to be told so that it expects a gzip file, and checks its sum at the end.
+_GZIP = zlib.MAX_WBITS | 16
 # Entries of one block, as of one request to a server: what was decoded is used while it is in a core's cache.
 BLOCK = 500
 # Values of a header.
@@ -131,12 +134,12 @@ def read_blocks(segment: Segment, log_id: str | None = None) -> Generator[list[R
     """
     expected = segment.first
     try:
-        with gzip.open(segment.path, "rb") as file, _Ahead(file) as ahead:
-            unpacker = msgpack.Unpacker(ahead, read_size=CHUNK, raw=True, strict_map_key=False)
+        with segment.path.open("rb") as file, _Ahead(file) as ahead:
+            unpacker = msgpack.Unpacker(ahead, raw=True, strict_map_key=False, max_buffer_size=0)
             _check_header(segment, next(unpacker, None), log_id)
             for value in unpacker:
                 block: list[RawEntry] = _decode_block(value) if isinstance(value, bytes) else [(value[0], value[1])]
-                if [int(flat[N]) for _, flat in block] != list(range(expected, expected + len(block))):
+                if [int(block[place][1][N]) for place in (0, -1)] != [expected, expected + len(block) - 1]:
                     raise UserError(f"{segment.path}: event {expected} or one soon after it is missing")
                 expected += len(block)
                 yield block
@@ -154,12 +157,13 @@ def read_segment(segment: Segment, log_id: str | None = None) -> Generator[RawEn
 
 
 class _Ahead:
-    """A file to read from whose next part is unpacked in a thread meanwhile."""
+    """A gzip file to read from, whose next part is unpacked in a thread meanwhile."""
 
-    def __init__(self, file: gzip.GzipFile) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self._file = file
+        self._unpacking = zlib.decompressobj(_GZIP)
         self._thread = ThreadPoolExecutor(1, "archive")
-        self._next = self._thread.submit(file.read, CHUNK)
+        self._next = self._thread.submit(self._unpack)
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +175,27 @@ class _Ahead:
         """Returns the next part; empty at the end."""
         part = self._next.result()
         if part:
-            self._next = self._thread.submit(self._file.read, CHUNK)
+            self._next = self._thread.submit(self._unpack)
+        return part
+
+    def _unpack(self) -> bytes:
+        """Unpacks a part that is not empty, but at the end.
+
+        Raises:
+            EOFError: the file was cut.
+            ValueError: something follows where it should end.
+            zlib.error: it is damaged.
+        """
+        part = b""
+        while not part:
+            packed = self._file.read(CHUNK)
+            if self._unpacking.unused_data or (packed and self._unpacking.eof):
+                raise ValueError("something follows its end")
+            if not packed:
+                if not self._unpacking.eof:
+                    raise EOFError("it was cut")
+                break
+            part = self._unpacking.decompress(packed)
         return part
 
 
