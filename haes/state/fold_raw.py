@@ -3,17 +3,19 @@
 What costs time in replay is not the handlers but everything before them. So an entry that looks as the append script
 writes it is taken apart in place: no Event is made, names are decoded once, and the payload only where a handler reads
 it. Every other entry (an older schema version, a late fact, anything unusual) takes the ordinary way, which also says
-what is wrong with it. Whether unread payloads can be decoded is for `haes verify` to find out.
+what is wrong with it. What is not looked at is for `haes verify` to find out: payloads that no handler reads, and the
+names of fields within a chunk, where an entry counts as usual when the next number, a known type, a time, an epoch and
+packed data lie in their places.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import signature
 from typing import Any
 
 import msgspec
 
-from events.codec import FIELDS, decode_time
+from events.codec import FIELDS, N, decode_time
 from events.log.checks import decode_after
 from events.log.port import RawEntry
 from events.schema import SCHEMAS
@@ -32,45 +34,24 @@ _Type = tuple[int, bytes, Handler | None, bool, str]
 _unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[int, bool, Any, Any, dict[str, Any]]).decode
 # Reads many numbers at once, in half the time that `int` takes for each.
 _numbers = msgspec.json.Decoder(list[int]).decode
-# A comma is in none of the names, so that joined names are equal only when each of them is.
-_joined = b",".join
+_NAMES = list(FIELDS)
 
 
 @cache
-def _expected_names(count: int) -> list[bytes]:
-    return [_joined([name] * count) for name in FIELDS]
-
-
 def reads_payload(handler: Handler) -> bool:
     """Says whether a handler looks at the payload: one that does not says so by the name of its parameter."""
     _, _, payload, _ = signature(handler).parameters
     return not payload.startswith("_")
 
 
-class _Names(dict[bytes, str]):
-    """Subjects as text, each decoded once; a state then keeps a single copy of every name."""
-
-    def __missing__(self, raw: bytes) -> str:
-        name = self[raw] = raw.decode()
-        return name
-
-
-class _Types(dict[bytes, _Type]):
-    """What the fold has to know of each event type.
-
-    For a type that this program does not know data begins with nothing, which no entry's does.
-    """
-
-    def __missing__(self, raw: bytes) -> _Type:
-        name = raw.decode()
-        schema, handler = SCHEMAS.get(name), HANDLERS.get(name)
-        if schema is None:
-            entry: _Type = 0, b"", None, False, name
-        else:
-            reads = handler is not None and reads_payload(handler)
-            entry = schema.version, _NOT_LATE % schema.version, handler, reads, name
-        self[raw] = entry
-        return entry
+def _known_types() -> dict[bytes, _Type]:
+    """Returns what the fold has to know of each event type that this program knows."""
+    known: dict[bytes, _Type] = {}
+    for name, schema in SCHEMAS.items():
+        handler = HANDLERS.get(name)
+        reads = handler is not None and reads_payload(handler)
+        known[name.encode()] = schema.version, _NOT_LATE % schema.version, handler, reads, name
+    return known
 
 
 class RawFold:
@@ -82,8 +63,9 @@ class RawFold:
 
     def __init__(self, state: ClusterState) -> None:
         self.state = state
-        self._names = _Names()
-        self._types = _Types()
+        # Each name is decoded once; a state then keeps a single copy of it.
+        self._names: dict[bytes, str] = {}
+        self._types = _known_types()
 
     def take(self, entries: Sequence[RawEntry]) -> None:
         """Applies the entries that follow the state.
@@ -91,7 +73,7 @@ class RawFold:
         Raises:
             LogFault: an entry is not the next one, or cannot be understood; those before it are applied.
         """
-        done = self._take_usual(entries)
+        done = self._take_usual(entries) if entries else 0
         left = len(entries) - done
         if not left:
             return
@@ -106,48 +88,47 @@ class RawFold:
             self.take(entries[middle:])
 
     def _take_usual(self, entries: Sequence[RawEntry]) -> int:
-        """Applies entries with the usual fields and numbers, up to the first unusual one; returns how many."""
-        state = self.state
+        """Applies entries with the usual fields and the next numbers, up to the first unusual one; returns how many."""
+        begin = self.state.n
         try:
-            # By columns, because what is done once for a column is not done for every entry.
-            columns = list(zip(*[flat for _, flat in entries], strict=True))
-            _, numbers, _, types, _, subjects, _, _, _, times, _, epochs, _, _, _, datas = columns
-            if list(map(_joined, columns[::2])) != _expected_names(len(entries)):
-                return 0
-            if _numbers(b"[%b]" % _joined(numbers)) != list(range(state.n + 1, state.n + 1 + len(entries))):
-                return 0
-            epoch = max(map(int, set(epochs)))
-            known = list(map(self._types.__getitem__, types))
-            named = list(map(self._names.__getitem__, subjects))
-        except ValueError:
+            numbers = _numbers(b"[%b]" % b",".join([flat[N] for _, flat in entries]))
+        except (LookupError, ValueError):
             return 0
-        begin = state.n
-        self._apply(zip(known, named, times, datas, strict=True))
-        done = state.n - begin
-        state.epoch = max(state.epoch, epoch if done == len(entries) else max(map(int, epochs[:done]), default=0))
-        return done
+        if numbers != list(range(begin + 1, begin + 1 + len(entries))):
+            return 0
+        if entries[0][1][::2] != _NAMES or entries[-1][1][::2] != _NAMES:
+            return 0
+        self._apply(entries)
+        return self.state.n - begin
 
-    def _apply(self, rows: "Iterable[tuple[_Type, str, bytes, bytes]]") -> None:
-        """Applies rows of (type, subject, time, data) up to the first that is unusual or cannot be read."""
-        state, unpack = self.state, _unpack
+    def _apply(self, entries: Sequence[RawEntry]) -> None:
+        """Applies entries, whose numbers are known to be right, up to the first that is unusual or cannot be read."""
+        state, names, types, unpack = self.state, self._names, self._types, _unpack
         versions, parked = state.versions, state.parked
-        n, latest, at = state.n, state.at, 0.0
-        time_before = b""
+        n, latest, highest = state.n, state.at, state.epoch
+        at, time_before, epoch_before = 0.0, b"", b""
         payload: Any = None
         try:
-            for (version, begin, handler, reads, type_), subject, time, data in rows:
+            for _, flat in entries:
                 try:
+                    _, _, _, raw_type, _, raw_subject, _, _, _, time, _, epoch, _, _, _, data = flat
+                    version, begin, handler, reads, type_ = types[raw_type]
+                    try:
+                        subject = names[raw_subject]
+                    except KeyError:
+                        subject = names[raw_subject] = raw_subject.decode()
                     if reads:
                         written, late, _, _, payload = unpack(data)
                         if late or written != version:
                             return
                     elif data[:_BEGIN] != begin:
                         return
-                    if time != time_before:
-                        at = decode_time(time)
-                        time_before = time
-                        latest = max(latest, at)
-                except ValueError:
+                    # Both are mostly those of the entry before.
+                    if time != time_before or epoch != epoch_before:
+                        at, number = decode_time(time), int(epoch)
+                        time_before, epoch_before = time, epoch
+                        latest, highest = max(latest, at), max(highest, number)
+                except (KeyError, ValueError):
                     # The ordinary way will say what is wrong.
                     return
                 # From here on the entry counts.
@@ -160,4 +141,4 @@ class RawFold:
                 except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
                     parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
         finally:
-            state.n, state.at = n, latest
+            state.n, state.at, state.epoch = n, latest, highest
