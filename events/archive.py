@@ -32,8 +32,8 @@ SUFFIX = ".haes.gz"
 # Strength of the compression: stronger ones take four times as long for a few percent.
 COMPRESSION = 6
 # Bytes of a file that are unpacked at once, to ten times as many; a whole segment never has to fit into memory. Large,
-# because the thread that does it has to wait for its turn after each.
-CHUNK = 1 << 16
+# because the thread that does it waits some milliseconds for its turn before and after each.
+CHUNK = 1 << 19
 # What zlib has to be told so that it expects a gzip file, and checks its sum at the end.
 _GZIP = zlib.MAX_WBITS | 16
 # Entries of one block, as of one request to a server: what was decoded is used while it is in a core's cache.
