@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from events.envelope import Event
+from haes.settings import crs
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
 
@@ -42,7 +43,6 @@ class Life:
         self._at = BEGIN
         self._batch = Batch(self.state, "operator", self._at)
         self._busy: set[str] = set()
-        self._failures: dict[tuple[str, str], int] = {}
 
     def events(self, count: int) -> Iterator[Event]:
         """Yields so many events, from the cluster's beginning on."""
@@ -194,7 +194,9 @@ class Life:
         )
         yield from self._carry_out(name, target, origin, None, fails=fails)
         if fails:
-            attempts = self._failures[name, target] = self._failures.get((name, target), 0) + 1
+            known = state.balance.failures.get((name, target))
+            attempts = 1 if known is None else known.attempts + 1
+            base, longest = (crs(state.settings, f"ha-auto-rebalance-backoff-{key}") for key in ("base", "max"))
             self._crm(
                 *("balance.failed", "balance"),
                 about=f"{name} to {target}, attempt {attempts}",
@@ -204,14 +206,13 @@ class Life:
                 verb="migrate",
                 attempts=attempts,
                 policy="time",
-                until=self._at + 300 * attempts,
+                until=self._at + min(base * 2 ** (attempts - 1), longest),
                 skip=None,
                 first_series=None,
                 reason="exit code 1",
             )
         else:
-            self._failures.pop((name, target), None)
-            until = self._at + 600
+            until = self._at + crs(state.settings, "ha-auto-rebalance-cooldown")
             about = f"{name} to {target}"
             self._crm(
                 *("balance.moved", "balance"),

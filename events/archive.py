@@ -1,31 +1,48 @@
-"""Old events in files: segments of a log that are written once, checked, and read as if they were in the stream.
+"""Old events in files: segments of a log that are written once and checked; reading on from them is history.py's.
 
-A segment is a gzip file of msgpack values: a header `[magic, format, log id, first n, last n]`, then one entry
-`[stream id, [names and values in turn]]` for each event, in order and without a gap. Its name tells the range. The
-SHA-256 over the whole file is what the log records of it.
+A segment is a gzip file of msgpack values: a header `[magic, format, log id, first n, last n]`, then blocks. A block is
+a byte string that holds one msgpack array of up to a thousand entries `[stream id, [names and values in turn]]`, in
+order and without a gap. (Format 1 had the entries themselves in the place of blocks.) A segment's name tells its range.
+The SHA-256 over the whole file is what the log records of it.
 """
 
 import gzip
 import hashlib
 import os
-from collections.abc import AsyncIterator, Iterator
+import zlib
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import msgpack
+import msgspec
 
 from events.codec import N
 from events.errors import LogTruncated, UserError
-from events.log.port import READ_COUNT, EventLog, RawEntry
+from events.log.port import EventLog, RawEntry
 
 MAGIC = "haes-segment"
-FORMAT = 1
+FORMAT = 2
+# What this program can read.
+FORMATS = (1, 2)
 SUFFIX = ".haes.gz"
 # Strength of the compression: stronger ones take four times as long for a few percent.
 COMPRESSION = 6
-# Bytes read at once; a whole segment never has to fit into memory.
-CHUNK = 1 << 20
+# Bytes of a file that are unpacked at once, to ten times as many; a whole segment never has to fit into memory. Large,
+# because the thread that does it waits some milliseconds for its turn before and after each.
+CHUNK = 1 << 19
+# What zlib has to be told so that it expects a gzip file, and checks its sum at the end.
+_GZIP = zlib.MAX_WBITS | 16
+# Entries of one block, as of one request to a server: what was decoded is used while it is in a core's cache.
+BLOCK = 500
+# Values of a header.
+_HEADER = 5
+
+
+_decode_block = msgspec.msgpack.Decoder(list[tuple[bytes, list[bytes]]]).decode
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,14 +85,17 @@ async def write_segment(log: EventLog, folder: Path, first: int, last: int) -> S
 
 async def _copy(log: EventLog, file: gzip.GzipFile, first: int, last: int) -> None:
     expected = first
-    async for chunk in log.raw_chunks(first - 1):
-        for entry_id, flat in chunk:
-            if int(flat[N]) != expected:
-                raise LogTruncated(f"event {expected} is not in the log any more")
-            file.write(msgpack.packb([entry_id, flat]))
-            if expected == last:
+    async with aclosing(log.raw_chunks(first - 1, count=BLOCK)) as chunks:
+        async for chunk in chunks:
+            block = chunk[: last - expected + 1]
+            for _, flat in block:
+                if int(flat[N]) != expected:
+                    raise LogTruncated(f"event {expected} is not in the log any more")
+                expected += 1
+            # A block is a value of its own, so that it can be decoded as a whole by the fastest means.
+            file.write(msgpack.packb(msgpack.packb(block)))
+            if expected > last:
                 return
-            expected += 1
     raise LogTruncated(f"event {expected} is not in the log")
 
 
@@ -100,8 +120,10 @@ def segments_in(folder: Path) -> list[Segment]:
     return segments
 
 
-def read_segment(segment: Segment, log_id: str | None = None) -> Iterator[RawEntry]:
-    """Yields the undecoded entries of a segment.
+def read_blocks(segment: Segment, log_id: str | None = None) -> Generator[list[RawEntry], None, None]:
+    """Yields the undecoded entries of a segment, some hundred at a time.
+
+    Unpacking goes on in a thread while the caller works, as a server does when a stream is read.
 
     Args:
         segment: the segment.
@@ -110,24 +132,80 @@ def read_segment(segment: Segment, log_id: str | None = None) -> Iterator[RawEnt
     Raises:
         UserError: the file is damaged, not a segment, or belongs to another log.
     """
+    expected = segment.first
     try:
-        with gzip.open(segment.path, "rb") as file:
-            unpacker = msgpack.Unpacker(file, read_size=CHUNK, raw=True, strict_map_key=False)
+        with segment.path.open("rb") as file, _Ahead(file) as ahead:
+            unpacker = msgpack.Unpacker(ahead, raw=True, strict_map_key=False, max_buffer_size=0)
             _check_header(segment, next(unpacker, None), log_id)
-            expected = segment.first
-            for entry_id, flat in unpacker:
-                if int(flat[N]) != expected:
-                    raise UserError(f"{segment.path}: event {expected} is missing")
-                yield entry_id, flat
-                expected += 1
-    except (OSError, EOFError, ValueError, TypeError, msgpack.exceptions.UnpackException) as error:
+            for value in unpacker:
+                block: list[RawEntry] = _decode_block(value) if isinstance(value, bytes) else [(value[0], value[1])]
+                if [int(block[place][1][N]) for place in (0, -1)] != [expected, expected + len(block) - 1]:
+                    raise UserError(f"{segment.path}: event {expected} or one soon after it is missing")
+                expected += len(block)
+                yield block
+    except (OSError, EOFError, LookupError, ValueError, TypeError, zlib.error, msgpack.UnpackException) as error:
         raise UserError(f"{segment.path}: is damaged or no segment ({error})") from error
     if expected != segment.last + 1:
         raise UserError(f"{segment.path}: ends before event {expected}")
 
 
+def read_segment(segment: Segment, log_id: str | None = None) -> Generator[RawEntry, None, None]:
+    """Yields the entries of a segment one by one; otherwise as `read_blocks`."""
+    with closing(read_blocks(segment, log_id)) as blocks:
+        for block in blocks:
+            yield from block
+
+
+class _Ahead:
+    """A gzip file to read from, whose next part is unpacked in a thread meanwhile."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._unpacking = zlib.decompressobj(_GZIP)
+        self._thread = ThreadPoolExecutor(1, "archive")
+        self._next = self._thread.submit(self._unpack)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.shutdown()
+
+    def read(self, _size: int) -> bytes:
+        """Returns the next part; empty at the end."""
+        part = self._next.result()
+        if part:
+            self._next = self._thread.submit(self._unpack)
+        return part
+
+    def _unpack(self) -> bytes:
+        """Unpacks a part that is not empty, but at the end.
+
+        Raises:
+            EOFError: the file was cut.
+            ValueError: something follows where it should end.
+            zlib.error: it is damaged.
+        """
+        part = b""
+        while not part:
+            packed = self._file.read(CHUNK)
+            if self._unpacking.unused_data or (packed and self._unpacking.eof):
+                raise ValueError("something follows its end")
+            if not packed:
+                if not self._unpacking.eof:
+                    raise EOFError("it was cut")
+                break
+            part = self._unpacking.decompress(packed)
+        return part
+
+
 def _check_header(segment: Segment, header: Any, log_id: str | None) -> None:
-    if not isinstance(header, list) or header[:2] != [MAGIC.encode(), FORMAT]:
+    if (
+        not isinstance(header, list)
+        or len(header) != _HEADER
+        or header[0] != MAGIC.encode()
+        or header[1] not in FORMATS
+    ):
         raise UserError(f"{segment.path}: is no segment that this program can read")
     if header[3:5] != [segment.first, segment.last]:
         raise UserError(f"{segment.path}: holds events {header[3]} to {header[4]}, not what its name says")
@@ -157,35 +235,6 @@ async def check_segment(log: EventLog, segment: Segment) -> str:
     for _ in entries:
         raise UserError(f"{segment.path}: the log does not have all of its events")
     return digest(segment)
-
-
-async def raw_history(log: EventLog, folder: Path | None, after: int = 0) -> AsyncIterator[list[RawEntry]]:
-    """Yields all events after a number, undecoded: archived ones from files, the others from the stream.
-
-    Raises:
-        LogTruncated: neither the folder nor the stream has an event.
-        UserError: a segment is damaged or belongs to another log.
-    """
-    if folder is not None:
-        head = await log.head()
-        for segment in segments_in(folder):
-            if segment.last <= after or segment.first > after + 1:
-                continue
-            chunk: list[RawEntry] = []
-            for entry in read_segment(segment, head.log_id):
-                if int(entry[1][N]) > after:
-                    chunk.append(entry)
-                if len(chunk) == READ_COUNT:
-                    yield chunk
-                    chunk = []
-            if chunk:
-                yield chunk
-            after = segment.last
-    async for chunk in log.raw_chunks(after):
-        if int(chunk[0][1][N]) != after + 1:
-            raise LogTruncated(f"event {after + 1} is neither in the archive nor in the stream")
-        yield chunk
-        after = int(chunk[-1][1][N])
 
 
 async def trim_limit(log: EventLog, folder: Path, readers: dict[str, int]) -> int:

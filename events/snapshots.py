@@ -4,16 +4,20 @@ A snapshot is a cache. One that belongs to another log, lies behind a lost tail 
 reader folds from an earlier one or from the start.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 import msgpack
 
-from events.errors import LogFault
+from events.errors import LogFault, LogTruncated
 from events.log.port import Checkpoint, EventLog
 
-# How many are kept: enough to reach any point of a long log quickly, few enough not to weigh on the server's memory.
-KEPT = 8
+# Events between two snapshots of an old stream: folding so many takes a quarter of a second at 400,000 events/s, so
+# that any point is reached in less than a second, the start of the program and a busy machine included.
+SPACING = 100_000
+# How many are kept: with SPACING they cover some three million events; those of a longer log are spread evenly over it.
+# Of a cluster of a thousand resources one takes a sixth of a megabyte, all together five.
+KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +41,15 @@ async def save_snapshot(log: EventLog, snapshot: Snapshot, *, kept: int = KEPT) 
         numbers.remove(crowded)
 
 
-async def snapshots_before(log: EventLog, at_most: int | None = None) -> AsyncIterator[Snapshot]:
+async def snapshots_before(
+    log: EventLog, at_most: int | None = None, *, archived: bool = False
+) -> AsyncGenerator[Snapshot, None]:
     """Yields the snapshots that are good for this log, latest first.
 
     Args:
         log: the log.
         at_most: only those up to this sequence number.
+        archived: also those from which the stream alone does not lead on, because it was trimmed further.
     """
     for n in reversed(await log.snapshot_numbers()):
         if at_most is not None and n > at_most:
@@ -52,6 +59,10 @@ async def snapshots_before(log: EventLog, at_most: int | None = None) -> AsyncIt
             continue
         try:
             await log.attach(snapshot.checkpoint)
+        except LogTruncated:
+            # Its own log, for another one is a fault of its own kind.
+            if not archived:
+                continue
         except LogFault:
             continue
         yield snapshot

@@ -1,11 +1,12 @@
 """The first event after which a condition holds: by a fold that stops there, or by halving where that is allowed."""
 
+from contextlib import aclosing
 from dataclasses import dataclass
 
 from events.errors import UserError
-from events.log.port import EventLog
+from events.history import History
 from haes.state.cluster import ClusterState
-from haes.state.restore import restore_state
+from haes.state.restore import replay_state
 from replay.language import Condition, Moment
 from replay.language.names import FROM_EVENTS
 
@@ -27,7 +28,7 @@ class Found:
     state: ClusterState
 
 
-async def find_first(log: EventLog, condition: Condition, before: int, last: int) -> Found:
+async def find_first(history: History, condition: Condition, before: int, last: int) -> Found:
     """Returns the first event after `before`, up to `last`, after which a condition holds, by one fold.
 
     Raises:
@@ -35,21 +36,20 @@ async def find_first(log: EventLog, condition: Condition, before: int, last: int
     """
     # What only events tell is gathered from the start; everything else is in the state.
     begin = 0 if condition.names & FROM_EVENTS else before
-    moment = Moment(await restore_state(log, begin))
+    moment = Moment(await replay_state(history, begin))
     seen = 0
     if begin == before and condition.holds(moment):
         return Found(before, already=True, events=seen, state=moment.state)
-    async for event in log.read_all(begin):
-        if event.n > last:
-            break
-        moment.follow(event)
-        seen += 1
-        if event.n >= before and condition.holds(moment):
-            return Found(event.n, already=event.n == before, events=seen, state=moment.state)
+    async with aclosing(history.events(begin, last)) as events:
+        async for event in events:
+            moment.follow(event)
+            seen += 1
+            if event.n >= before and condition.holds(moment):
+                return Found(event.n, already=event.n == before, events=seen, state=moment.state)
     return Found(None, already=False, events=seen, state=moment.state)
 
 
-async def find_first_by_halving(log: EventLog, condition: Condition, before: int, last: int) -> Found:
+async def find_first_by_halving(history: History, condition: Condition, before: int, last: int) -> Found:
     """Returns the same for a condition that, once it holds, holds for good; looks at few states.
 
     Raises:
@@ -64,7 +64,7 @@ async def find_first_by_halving(log: EventLog, condition: Condition, before: int
     async def state_at(n: int) -> ClusterState:
         nonlocal looked
         looked += 1
-        return await restore_state(log, n)
+        return await replay_state(history, n)
 
     state = await state_at(low)
     if condition.holds(Moment(state)):

@@ -1,12 +1,16 @@
 """Why a resource is where it is, what led there, and what keeps it there: from the stream alone."""
 
-from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
+from events.codec import SUBJECT, TYPE, decode_entry
 from events.envelope import Event
+from events.errors import EntryCorrupt, EventUnknown
+from events.history import History
+from events.log.port import RawEntry
 from haes.state.cluster import ClusterState
-from haes.state.fold import apply_event
+from haes.state.fold_raw import RawFold
 from replay.moments import say_moment
 
 # Event types that tell a resource's story; the others are steps on the way.
@@ -33,6 +37,8 @@ _WAYS_OUT = {
 }
 # With one of these a chain begins: nothing before it explains what came after.
 _BEGINNINGS = frozenset({"resource.added", "resource.motion_queued", "resource.fence"})
+# The one type that places resources and is not about one of them.
+_IMPORTED = b"cluster.imported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +94,66 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain_resource(events: Iterable[Event], resource: str) -> tuple[Explanation, ClusterState]:
-    """Explains a resource as of the last of the events, which are all from the start."""
-    state = ClusterState()
-    story: list[tuple[Event, Step]] = []
-    attempts: list[Step] = []
-    arrived: tuple[str, float, int] | None = None
-    for event in events:
-        apply_event(state, event)
-        if event.subject == resource and event.type in _STORY:
-            story.append((event, Step(event.at, event.n, _tell(event))))
-        if event.type.startswith("balance.") and _concerns(event, resource):
-            attempts.append(Step(event.at, event.n, _tell_balance(event, resource)))
-        record = state.resources.get(resource)
-        if record is not None and (arrived is None or arrived[0] != record.node):
-            arrived = (record.node, event.at, len(story))
-    return _conclude(state, resource, story, attempts, arrived), state
+class _Told:
+    """What was told of a resource so far."""
+
+    def __init__(self, resource: str) -> None:
+        self.resource = resource
+        self.story: list[tuple[Event, Step]] = []
+        self.attempts: list[Step] = []
+        self.arrived: tuple[str, float, int] | None = None
+
+    def hear(self, entry: RawEntry) -> Event | None:
+        """Takes in an event; None when it cannot be understood, which the fold has its say about."""
+        try:
+            event = decode_entry(*entry)
+        except (EntryCorrupt, EventUnknown):
+            return None
+        if event.subject == self.resource and event.type in _STORY:
+            self.story.append((event, Step(event.at, event.n, _tell(event))))
+        if event.type.startswith("balance.") and _concerns(event, self.resource):
+            self.attempts.append(Step(event.at, event.n, _tell_balance(event, self.resource)))
+        return event
+
+    def look(self, state: ClusterState, at: float) -> None:
+        """Notes where the resource is, after an event that may have changed it."""
+        record = state.resources.get(self.resource)
+        if record is not None and (self.arrived is None or self.arrived[0] != record.node):
+            self.arrived = (record.node, at, len(self.story))
+
+    def conclude(self, state: ClusterState) -> Explanation:
+        """Returns the explanation."""
+        return _conclude(state, self.resource, self.story, self.attempts, self.arrived)
+
+
+async def explain_resource(
+    history: History, resource: str, last: int | None = None
+) -> tuple[Explanation, ClusterState]:
+    """Explains a resource as of an event, or as of the end; decodes only what is about the resource or the balancer.
+
+    Raises:
+        LogFault: an event cannot be understood, or is gone.
+    """
+    fold, told = RawFold(ClusterState(), lenient=history.lenient), _Told(resource)
+    subject = resource.encode()
+    async with aclosing(history.chunks(0, last)) as chunks:
+        async for chunk in chunks:
+            done = 0
+            for index, entry in enumerate(chunk):
+                _, flat = entry
+                about_it = flat[SUBJECT : SUBJECT + 1] == [subject]
+                if not (about_it or flat[TYPE : TYPE + 1] == [_IMPORTED]):
+                    if len(flat) > TYPE and flat[TYPE].startswith(b"balance."):
+                        told.hear(entry)
+                    continue
+                # Only these can move the resource, so the state has to be that of this very event.
+                fold.take(chunk[done : index + 1])
+                done = index + 1
+                event = told.hear(entry)
+                if event is not None:
+                    told.look(fold.state, event.at)
+            fold.take(chunk[done:])
+    return told.conclude(fold.state), fold.state
 
 
 def _conclude(

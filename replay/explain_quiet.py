@@ -1,14 +1,17 @@
 """Why the balancer did nothing in a stretch of a stream: what stood in its way, how often and for how long."""
 
 from collections import Counter
-from collections.abc import Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
 from events.envelope import Event
+from events.history import History
 from haes import settings
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
+from haes.state.restore import replay_state
+from replay.history import wanted_events
 from replay.language.moment import measured_imbalance
 from replay.moments import say_moment, say_span
 
@@ -93,40 +96,38 @@ class Quiet:
         return "\n".join(lines)
 
 
-def explain_quiet(events: Iterable[Event], before: int, since: float) -> Quiet:
-    """Says why the balancer did nothing after an event, up to the last of the events, which are all from the start.
+async def explain_quiet(history: History, before: int, since: float, last: int | None = None) -> Quiet:
+    """Says why the balancer did nothing after an event, up to another one or the end.
 
     Args:
-        events: the stream up to the end of the stretch.
+        history: where to read.
         before: number of the last event before the stretch.
         since: domain time at which the stretch begins.
+        last: number of the last event of the stretch.
+
+    Raises:
+        LogFault: an event cannot be understood, or is gone.
     """
-    state, quiet = ClusterState(), Quiet(since, since)
+    state, quiet = await replay_state(history, before), Quiet(since, since)
+    async with aclosing(wanted_events(history, lambda type_, _: type_.startswith(b"balance."), before)) as events:
+        async for event in events:
+            _measure(quiet, event)
     left_out: Counter[str] = Counter()
-    standing: str | None = None
+    standing = _standing(state)
     begin = since
-    for event in events:
-        inside = event.n > before
-        if inside and standing is None:
-            standing = _standing(state)
-            _count(quiet, standing)
-        apply_event(state, event)
-        measured = measured_imbalance(event)
-        if measured is not None:
-            quiet.imbalance = (measured, event.at)
-        if not inside:
-            continue
-        _note(quiet, left_out, event)
-        now = _standing(state)
-        if now != standing:
-            at = max(since, event.at)
-            quiet.reasons[standing or now].seconds += at - begin
-            standing, begin = now, at
-            _count(quiet, now)
+    _count(quiet, standing)
+    async with aclosing(history.events(before, last)) as events:
+        async for event in events:
+            apply_event(state, event)
+            _measure(quiet, event)
+            _note(quiet, left_out, event)
+            now = _standing(state)
+            if now != standing:
+                at = max(since, event.at)
+                quiet.reasons[standing].seconds += at - begin
+                standing, begin = now, at
+                _count(quiet, now)
     quiet.until = max(since, state.at)
-    if standing is None:
-        standing = _standing(state)
-        _count(quiet, standing)
     quiet.reasons[standing].seconds += quiet.until - begin
     # What lasted no time at all is a step within one round, not a reason; unless there is nothing else.
     lasting = [item for item in quiet.reasons.items() if item[1].seconds] or list(quiet.reasons.items())
@@ -135,6 +136,12 @@ def explain_quiet(events: Iterable[Event], before: int, since: float) -> Quiet:
     quiet.threshold = settings.crs(state.settings, "ha-auto-rebalance-threshold")
     quiet.rests = _rests(state)
     return quiet
+
+
+def _measure(quiet: Quiet, event: Event) -> None:
+    measured = measured_imbalance(event)
+    if measured is not None:
+        quiet.imbalance = (measured, event.at)
 
 
 def _count(quiet: Quiet, name: str) -> None:

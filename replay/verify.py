@@ -4,12 +4,12 @@ A stream that no simulation wrote does not hold the measurements that decisions 
 said to be not recorded. When the beginning was trimmed away, inputs have expired: that is neither sound nor wrong.
 """
 
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from events.envelope import Event
 from events.errors import LogFault, UserError
-from events.log.checks import number_of
-from events.log.port import EventLog
+from events.history import History
 from events.snapshots import snapshots_before
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
@@ -62,62 +62,57 @@ class _Pass:
     ended: bool = True
 
 
-async def verify(log: EventLog) -> Report:
+async def verify(history: History) -> Report:
     """Checks a whole stream."""
     report = Report(0, [], {}, {})
-    snapshots = {snapshot.checkpoint.n: decode_state(snapshot.data) async for snapshot in snapshots_before(log)}
+    found = snapshots_before(history.log, archived=history.folder is not None)
+    snapshots = {snapshot.checkpoint.n: decode_state(snapshot.data) async for snapshot in found}
     checks: list[Check] = [Transitions(), Epochs(), Causes(), Snapshots(snapshots), Running(), Motions(), Memory()]
-    pass_ = await _begin(log, snapshots, report)
+    pass_ = await _begin(history, snapshots, report)
     if pass_ is None:
         return report
-    await _walk(log, pass_, checks, report)
+    await _walk(history, pass_, checks, report)
     for check in checks:
         wrong = len(check.findings)
         report.checks[check.name] = f"{wrong} findings" if wrong else check.end(pass_.state)
         report.findings += check.findings
     report.parked = {subject: item.reason for subject, item in sorted(pass_.state.parked.items())}
-    await _decide_again(log, pass_, report)
+    await _decide_again(history, pass_, report)
     report.findings.sort(key=lambda finding: finding.n)
     return report
 
 
-async def _begin(log: EventLog, snapshots: dict[int, ClusterState | None], report: Report) -> _Pass | None:
+async def _begin(history: History, snapshots: dict[int, ClusterState | None], report: Report) -> _Pass | None:
     """Returns where to begin: at the start, or where the beginning was trimmed away, at a snapshot above that."""
-    async for chunk in log.raw_chunks(0, count=1):
-        try:
-            gone = number_of(chunk[0]) - 1
-        except LogFault:
-            break
-        if gone < 1:
-            break
-        for n in sorted(snapshots):
-            state = snapshots[n]
-            if n >= gone and state is not None:
-                report.checks["entries"] = f"events 1 to {gone} were trimmed; checked from the snapshot at {n} on"
-                return _Pass(state, n)
-        report.findings.append(
-            Finding(gone, "entries", f"events 1 to {gone} are gone, and no snapshot stands in for them")
-        )
-        return None
-    report.checks["entries"] = "every entry can be read, numbers are contiguous"
-    return _Pass(ClusterState())
+    gone = 0 if history.folder is not None else await history.first_in_stream() - 1
+    if not gone:
+        report.checks["entries"] = "every entry can be read, numbers are contiguous"
+        return _Pass(ClusterState())
+    for n in sorted(snapshots):
+        state = snapshots[n]
+        if n >= gone and state is not None:
+            report.checks["entries"] = f"events 1 to {gone} were trimmed; checked from the snapshot at {n} on"
+            return _Pass(state, n)
+    report.findings.append(Finding(gone, "entries", f"events 1 to {gone} are gone, and no snapshot stands in for them"))
+    return None
 
 
-async def _walk(log: EventLog, pass_: _Pass, checks: list[Check], report: Report) -> None:
+async def _walk(history: History, pass_: _Pass, checks: list[Check], report: Report) -> None:
     last = pass_.first
     for check in checks:
         check.begin(pass_.state)
     try:
-        async for event in log.read_all(pass_.first):
-            for check in checks:
-                check.before(event, pass_.state)
-            apply_event(pass_.state, event)
-            for check in checks:
-                check.after(event, pass_.state)
-            if event.type == "simulation.started":
-                pass_.started.append(event)
-            report.events += 1
-            last = event.n
+        async with aclosing(history.events(pass_.first)) as events:
+            async for event in events:
+                for check in checks:
+                    check.before(event, pass_.state)
+                apply_event(pass_.state, event)
+                for check in checks:
+                    check.after(event, pass_.state)
+                if event.type == "simulation.started":
+                    pass_.started.append(event)
+                report.events += 1
+                last = event.n
     except LogFault as fault:
         # What came before a fault counts; what comes after cannot be judged without it.
         pass_.ended = False
@@ -125,7 +120,7 @@ async def _walk(log: EventLog, pass_: _Pass, checks: list[Check], report: Report
         report.checks["entries"] = f"read up to event {last} only"
 
 
-async def _decide_again(log: EventLog, pass_: _Pass, report: Report) -> None:
+async def _decide_again(history: History, pass_: _Pass, report: Report) -> None:
     """Decides everything again from the recorded inputs; what comes out must be what was recorded."""
     if not pass_.ended:
         report.checks["decisions"] = "not checked: the stream cannot be read to its end"
@@ -142,7 +137,8 @@ async def _decide_again(log: EventLog, pass_: _Pass, report: Report) -> None:
     except UserError as error:
         report.checks["decisions"] = f"not checked: {error}"
         return
-    equal, n, difference = await first_divergence(log.read_all(), again)
+    async with aclosing(history.events()) as recorded:
+        equal, n, difference = await first_divergence(recorded, again)
     report.checks["decisions"] = f"{equal} events come out again from the recorded inputs"
     if difference is not None:
         report.findings.append(Finding(n, "decisions", f"first divergence: {difference}"))

@@ -142,10 +142,9 @@ def number_of(entry: RawEntry) -> int:
         EntryCorrupt: it has none.
     """
     entry_id, flat = entry
-    try:
-        return int(flat[N])
-    except (ValueError, IndexError) as error:
-        raise EntryCorrupt(f"entry {entry_id.decode(errors='replace')} has no sequence number") from error
+    if len(flat) <= N or flat[N - 1] != FIELDS[0] or not flat[N].isdigit():
+        raise EntryCorrupt(f"entry {entry_id.decode(errors='replace')} has no sequence number")
+    return int(flat[N])
 
 
 def check_batch(events: Sequence[Event]) -> None:

@@ -6,7 +6,7 @@ It keeps the bytes that a stream would keep, so that whatever does not survive t
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from events.codec import FIELDS, encode_fields
@@ -193,7 +193,7 @@ class MemoryLog(EventLog):
         self._known_head()
         return decode_after(after, self._slice(after, count), lenient=lenient)
 
-    async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
+    async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncGenerator[list[RawEntry], None]:
         """See EventLog."""
         self._known_head()
         while chunk := self._slice(after, count):

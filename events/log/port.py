@@ -6,7 +6,7 @@ was decided on.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from events.envelope import Event
@@ -244,13 +244,13 @@ class EventLog(ABC):
         """
 
     @abstractmethod
-    def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
+    def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncGenerator[list[RawEntry], None]:
         """Yields all entries whose n is above `after` undecoded, up to `count` at a time; for fast replay.
 
         The caller checks that `n` is contiguous.
         """
 
-    def bulk_chunks(self, after: int = 0) -> AsyncIterator[list[RawEntry]]:
+    def bulk_chunks(self, after: int = 0) -> AsyncGenerator[list[RawEntry], None]:
         """Yields the same as `raw_chunks`, as fast as the log can; nothing else of the program may run meanwhile.
 
         For tools that only read, not for a leader or an agent, who must renew their leases in between.

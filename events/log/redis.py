@@ -4,7 +4,7 @@ Knows nothing about HA, nor where the server comes from. Works on Redis 6.2 and 
 """
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from typing import Any
 
@@ -205,17 +205,18 @@ class RedisLog(EventLog):
         """See EventLog."""
         return await self._reader.read(after, count, lenient=lenient)
 
-    async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncIterator[list[RawEntry]]:
+    async def raw_chunks(self, after: int = 0, *, count: int = READ_COUNT) -> AsyncGenerator[list[RawEntry], None]:
         """See EventLog."""
         async with aclosing(self._reader.raw_chunks(after, count)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
-    async def bulk_chunks(self, after: int = 0) -> AsyncIterator[list[RawEntry]]:
+    async def bulk_chunks(self, after: int = 0) -> AsyncGenerator[list[RawEntry], None]:
         """See EventLog; where the server may move it is found as for everything else, which is a little slower."""
         if "+" in self.url.partition(":")[0]:
-            async for chunk in self.raw_chunks(after):
-                yield chunk
+            async with aclosing(self.raw_chunks(after)) as found:
+                async for chunk in found:
+                    yield chunk
             return
         start = await self._reader.start(after)
         with closing(bulk_entries(self.url, self.shown, self._keys.events, start)) as chunks:

@@ -9,13 +9,13 @@ import json
 from pathlib import Path
 
 from events.archive import Segment, check_segment, digest, segments_in, trim_limit, write_segment
-from events.codec import TYPE, decode_entry
 from events.errors import UserError
+from events.history import History
 from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.state.batch import Batch
-from haes.state.restore import restore_state, save_state
+from haes.state.restore import replay_state, save_state
 
 # Events of one segment: a file of some 10 MB.
 SEGMENT_EVENTS = 250_000
@@ -67,7 +67,7 @@ def _row(segment: Segment, **more: object) -> dict[str, object]:
 
 async def _write(log: EventLog, folder: Path) -> list[dict[str, object]]:
     """Writes segments up to the log's end, which a snapshot then covers."""
-    state = await restore_state(log)
+    state = await replay_state(History(log, folder))
     await save_state(log, state)
     archived = max((segment.last for segment in segments_in(folder)), default=0)
     rows = []
@@ -78,19 +78,13 @@ async def _write(log: EventLog, folder: Path) -> list[dict[str, object]]:
     return rows
 
 
-async def _recorded(log: EventLog) -> dict[str, str]:
-    """Returns file -> digest for every segment that was found good."""
-    recorded: dict[str, str] = {}
-    async for chunk in log.raw_chunks():
-        for entry_id, flat in chunk:
-            if flat[TYPE] == b"archive.written":
-                payload = decode_entry(entry_id, flat).payload
-                recorded[payload["file"]] = payload["sha256"]
-    return recorded
+async def _recorded(log: EventLog, folder: Path) -> dict[str, str]:
+    """Returns file -> digest for every segment that was found good, also when its record was trimmed since."""
+    return (await replay_state(History(log, folder))).archived
 
 
 async def _check(log: EventLog, folder: Path) -> list[dict[str, object]]:
-    recorded = await _recorded(log)
+    recorded = await _recorded(log, folder)
     rows = []
     for segment in segments_in(folder):
         if segment.path.name in recorded:
@@ -114,7 +108,7 @@ async def _check(log: EventLog, folder: Path) -> list[dict[str, object]]:
 
 
 async def _trim(log: EventLog, folder: Path) -> list[dict[str, object]]:
-    recorded = await _recorded(log)
+    recorded = await _recorded(log, folder)
     good = 0
     for segment in segments_in(folder):
         if segment.first > good + 1 or segment.path.name not in recorded:
@@ -127,5 +121,5 @@ async def _trim(log: EventLog, folder: Path) -> list[dict[str, object]]:
 
 
 async def _list(log: EventLog, folder: Path) -> list[dict[str, object]]:
-    recorded = await _recorded(log)
+    recorded = await _recorded(log, folder)
     return [_row(segment, recorded=segment.path.name in recorded) for segment in segments_in(folder)]

@@ -9,13 +9,14 @@ from typing import Any
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_archive_option, add_log_options, require_log
 from haes.cli.show import make_console, show_tables
 from haes.cli.status import time_of
 from replay.audit import report as reports
 from replay.audit.anchors import Anchor, open_anchor
 from replay.audit.check import SealReport, check_seals, compare_places
 from replay.audit.seals import Seal, keep_beside, make_seals, seals_beside
+from replay.history import open_history
 from replay.points import find_point
 from replay.report import Table
 
@@ -39,9 +40,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--anchor", action="append", default=[], metavar="WHERE", help="file:PATH, git:FOLDER, syslog:, webhook:URL"
     )
     seal.add_argument("--key-file", type=Path, metavar="FILE", help="seal with HMAC and the key in this file")
-    seal.add_argument("--archive", type=Path, metavar="FOLDER", help="where segments of a trimmed stream lie")
     seal.add_argument("--json", action="store_true", help="print JSON")
     for step in (report, seal):
+        add_archive_option(step)
         add_log_options(step, default=None)
     parser.set_defaults(run=run)
 
@@ -57,9 +58,10 @@ def run(options: argparse.Namespace) -> int:
 
 async def _report(options: argparse.Namespace) -> None:
     async with connect(options.log, options.cluster) as log:
-        first = 0 if options.from_ is None else (await find_point(log, options.from_)).n
-        last = (await log.head()).n if options.until is None else (await find_point(log, options.until)).n
-        table = reports.rows([event async for event in log.read_all(first, lenient=True) if event.n <= last])
+        history = await open_history(log, options.archive, lenient=True)
+        first = 0 if options.from_ is None else (await find_point(history, options.from_)).n
+        last = (await log.head()).n if options.until is None else (await find_point(history, options.until)).n
+        table = reports.rows([event async for event in history.events(first, last)])
     if options.json or options.format == "jsonl":
         print(reports.to_json_lines(table), end="")  # noqa: T201
     elif options.format == "csv":

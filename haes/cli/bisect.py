@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 from events.errors import UserError
-from events.log.port import EventLog
+from events.history import History
 from events.url import connect
-from haes.cli.options import add_log_options, no_events, require_log
-from haes.state.restore import restore_state
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from haes.state.restore import replay_state
 from replay.bisect import Found, find_first, find_first_by_halving, never_there
+from replay.history import open_history
 from replay.language import Condition, compile_condition
 from replay.language.names import EVENT, LOOK_UPS, THINGS, VALUES, Kind
 from replay.points import find_begin, find_point
@@ -39,6 +40,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--monotone", action="store_true", help="once it holds it holds for good: halve the stretch, from snapshots"
     )
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -80,21 +82,22 @@ async def _search(options: argparse.Namespace, condition: Condition) -> tuple[Fo
         head = await log.head()
         if not head.n:
             raise no_events(options.cluster)
-        before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
-        last = head.n if options.until is None else (await find_point(log, options.until)).n
+        history = await open_history(log, options.archive)
+        before = 0 if options.begin is None else (await find_begin(history, options.begin)).n
+        last = head.n if options.until is None else (await find_point(history, options.until)).n
         if before >= last:
             raise UserError(f"there is no event from {options.begin} up to {options.until or 'the end'}")
         search = find_first_by_halving if options.monotone else find_first
-        found = await search(log, condition, before, last)
-        return found, await _step(log, found)
+        found = await search(history, condition, before, last)
+        return found, await _step(history, found)
 
 
-async def _step(log: EventLog, found: Found) -> Step | None:
+async def _step(history: History, found: Found) -> Step | None:
     """Returns what the event that was found changed."""
     if found.n is None or found.already:
         return None
-    [event] = await log.read(found.n - 1, count=1)
-    return Walk(await restore_state(log, found.n - 1)).take(event)
+    [event] = [event async for event in history.events(found.n - 1, found.n)]
+    return Walk(await replay_state(history, found.n - 1)).take(event)
 
 
 def _lines(options: argparse.Namespace, found: Found, step: Step | None, missing: list[str]) -> list[str]:

@@ -4,15 +4,17 @@ import argparse
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from events.errors import UserError
-from events.log.port import EventLog
+from events.history import History
 from events.url import connect
-from haes.cli.options import add_log_options, require_log
+from haes.cli.options import add_archive_option, add_log_options, require_log
 from haes.state.cluster import ClusterState
-from haes.state.restore import restore_state
+from haes.state.restore import replay_state
 from replay.changes import Change, change_lines, changes, facts
+from replay.history import open_history
 from replay.moments import say_moment
 from replay.points import find_point
 
@@ -29,6 +31,8 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--other-cluster", metavar="NAME", help="compare with this cluster (default: that of --cluster)"
     )
+    parser.add_argument("--other-archive", type=Path, metavar="FOLDER", help="where the archive of that log lies")
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -41,7 +45,11 @@ def run(options: argparse.Namespace) -> int:
     if two_logs:
         if len(options.points) not in {0, 2}:
             raise UserError("diff of two logs needs a point of each, or none for the ends of both")
-        other = argparse.Namespace(log=options.other or options.log, cluster=options.other_cluster or options.cluster)
+        other = argparse.Namespace(
+            log=options.other or options.log,
+            cluster=options.other_cluster or options.cluster,
+            archive=options.other_archive,
+        )
         require_log(other)
         texts = options.points or [None, None]
     else:
@@ -65,18 +73,20 @@ async def _states(
     one: argparse.Namespace, other: argparse.Namespace, texts: Sequence[str | None]
 ) -> tuple[ClusterState, ClusterState]:
     async with connect(one.log, one.cluster) as log:
-        before = await _state(log, texts[0])
+        history = await open_history(log, one.archive)
+        before = await _state(history, texts[0])
         if other is one:
-            return before, await _state(log, texts[1])
+            return before, await _state(history, texts[1])
         # While the first connection is open, a server that both logs lie on is not started twice.
         async with connect(other.log, other.cluster) as other_log:
-            return before, await _state(other_log, texts[1])
+            return before, await _state(await open_history(other_log, other.archive), texts[1])
 
 
-async def _state(log: EventLog, text: str | None) -> ClusterState:
-    state = await restore_state(log, None if text is None else (await find_point(log, text)).n)
+async def _state(history: History, text: str | None) -> ClusterState:
+    state = await replay_state(history, None if text is None else (await find_point(history, text)).n)
     if not state.n:
-        raise UserError(f"cluster '{log.cluster}' has no events in this log (--cluster NAME, --other-cluster NAME)")
+        name = history.log.cluster
+        raise UserError(f"cluster '{name}' has no events in this log (--cluster NAME, --other-cluster NAME)")
     return state
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from events.envelope import Event
+from events.history import History
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import LEVEL_STYLES, make_console
@@ -40,7 +41,7 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> None:
     console = make_console()
     async with connect(options.log, options.cluster) as log:
-        after = 0 if options.since is None else (await find_point(log, options.since)).n
+        after = 0 if options.since is None else (await find_point(History(log), options.since)).n
         events = follow(log, after) if options.follow else log.read_all(after, lenient=True)
         async for event in events:
             if fnmatchcase(event.subject, options.subject or "*") and fnmatchcase(event.type, options.type or "*"):

@@ -3,13 +3,16 @@
 import argparse
 import asyncio
 import json
+from typing import Any
 
 from events.errors import UserError
+from events.history import History
 from events.url import connect
-from haes.cli.options import add_log_options, no_events, require_log
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from replay.explain import explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
 from replay.explain_quiet import explain_quiet
+from replay.history import open_history, wanted_events
 from replay.points import find_begin, find_point
 
 
@@ -23,6 +26,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("--motion", type=int, metavar="N", help="why the balancer chose motion N")
     parser.add_argument("--quiet-since", metavar="POINT", help="why the balancer did nothing since then")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_archive_option(parser)
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
 
@@ -37,29 +41,33 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
-        events = [event async for event in log.read_all()]
-        if not events:
+        if not (await log.head()).n:
             raise no_events(options.cluster)
-        if options.at is not None:
-            point = await find_point(log, options.at)
-            events = events[: point.n - events[0].n + 1]
+        history = await open_history(log, options.archive)
+        last = None if options.at is None else (await find_point(history, options.at)).n
         if options.resource is not None:
-            explanation, state = explain_resource(events, options.resource)
-            if options.resource not in state.configurations and options.resource not in state.resources:
-                raise UserError(
-                    f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point"
-                )
-            print(json.dumps(explanation.to_data(), indent=2) if options.json else explanation.to_text())  # noqa: T201
-            return 0
-        if options.motion is not None:
-            chosen = find_motion(events, options.motion)
-            ends = motion_ends(events, chosen)
-            if options.json:
-                print(json.dumps({"n": chosen.n, "at": chosen.at, **chosen.payload, "ends": ends}, indent=2))  # noqa: T201
-            else:
-                print("\n".join([*explain_motion(chosen), *end_lines(ends)]))  # noqa: T201
-            return 0
-        since = await find_begin(log, options.quiet_since)
-        quiet = explain_quiet(events, since.n, since.at)
-        print(json.dumps(quiet.to_data(), indent=2) if options.json else quiet.to_text())  # noqa: T201
+            said, text = await _resource(history, options, last)
+        elif options.motion is not None:
+            said, text = await _motion(history, options.motion, last)
+        else:
+            since = await find_begin(history, options.quiet_since)
+            quiet = await explain_quiet(history, since.n, since.at, last)
+            said, text = quiet.to_data(), quiet.to_text()
+    print(json.dumps(said, indent=2) if options.json else text)  # noqa: T201
     return 0
+
+
+async def _resource(history: History, options: argparse.Namespace, last: int | None) -> tuple[Any, str]:
+    explanation, state = await explain_resource(history, options.resource, last)
+    if options.resource not in state.configurations and options.resource not in state.resources:
+        raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point")
+    return explanation.to_data(), explanation.to_text()
+
+
+async def _motion(history: History, number: int, last: int | None) -> tuple[Any, str]:
+    balance = wanted_events(history, lambda type_, _: type_.startswith(b"balance."), last)
+    events = [event async for event in balance]
+    chosen = find_motion(events, number)
+    ends = motion_ends(events, chosen)
+    said = {"n": chosen.n, "at": chosen.at, **chosen.payload, "ends": ends}
+    return said, "\n".join([*explain_motion(chosen), *end_lines(ends)])

@@ -53,6 +53,8 @@ COMMANDS = {
     "acl": "haes.cli.acl",
 }
 STATUS_USER = 2
+# A value that begins with a dash and is none of the options: so long before the end.
+_BACK = re.compile(r"-\d+(\.\d+)?[smhd]")
 STATUS_INTERRUPTED = 130
 
 
@@ -81,9 +83,20 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
+def _joined(words: Sequence[str]) -> list[str]:
+    """Joins `--at -5m` to `--at=-5m`: the parser takes such a value for an option."""
+    joined: list[str] = []
+    for word in words:
+        if _BACK.fullmatch(word) and joined and joined[-1].startswith("--") and "=" not in joined[-1]:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = _joined(sys.argv[1:] if arguments is None else arguments)
     only = next((word for word in words if not word.startswith("-")), None)
     try:
         # Loading a command takes a while, too, and Ctrl-C may come meanwhile.

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+from pathlib import Path
 
 from events.embedded import EmbeddedLog
 from events.errors import UserError
@@ -38,6 +39,13 @@ async def free_cluster(url: str, name: str) -> str:
                 return candidate
         attempt += 1
         candidate = f"{name}.{attempt}"
+
+
+def add_archive_option(parser: argparse.ArgumentParser) -> None:
+    """Adds `--archive`, for commands about the past."""
+    parser.add_argument(
+        "--archive", type=Path, metavar="FOLDER", help="read from its segments what the stream does not have any more"
+    )
 
 
 def add_log_options(parser: argparse.ArgumentParser, *, default: str | None) -> None:

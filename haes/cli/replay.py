@@ -4,18 +4,23 @@ import argparse
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from math import isfinite
+from pathlib import Path
 
 from events.envelope import Event
 from events.errors import UserError
-from events.log.port import EventLog
+from events.history import History
+from events.snapshots import SPACING
 from events.url import connect
-from haes.cli.options import add_log_options, no_events, require_log
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_line, show_tables
 from haes.cli.stepping import step_through
 from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
-from haes.state.restore import restore_state
+from haes.state.restore import replay_state
+from haes.state.snapshots import write_snapshots
+from replay.history import open_history
 from replay.play import play
 from replay.points import find_begin, find_point
 from replay.report import headline, summary, tables
@@ -40,6 +45,15 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         help="play the journal, so many seconds in one; 0 or max prints at once (default: max)",
     )
     parser.add_argument("--step", action="store_true", help="walk through the events one by one")
+    parser.add_argument(
+        "--write-snapshots",
+        type=int,
+        nargs="?",
+        const=SPACING,
+        metavar="EVERY",
+        help=f"keep a snapshot after every so many events (default {SPACING}), from which --at then starts",
+    )
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON; playing and walking print one object a line")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -60,17 +74,19 @@ def _speed(text: str) -> float:
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     require_log(options)
+    if options.write_snapshots is not None:
+        return _write_snapshots(options)
     plays = options.begin is not None or options.until is not None or options.speed is not None
     if options.at is not None and (plays or options.step):
         raise UserError("--at shows a state; it does not go with --from, --until, --speed or --step")
     if options.step:
         if options.speed is not None:
             raise UserError("--step goes at your pace; it does not go with --speed")
-        step_through(options.log, options.cluster, options.begin, options.until, as_json=options.json)
+        step_through(options)
     elif plays:
         asyncio.run(_play(options))
     else:
-        state = asyncio.run(_replay(options.log, options.cluster, options.at))
+        state = asyncio.run(_replay(options.log, options.cluster, options.at, options.archive))
         if options.json:
             print(json.dumps(summary(state), indent=2))  # noqa: T201
         else:
@@ -78,9 +94,30 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-async def _replay(url: str, cluster: str, at: str | None) -> ClusterState:
+def _write_snapshots(options: argparse.Namespace) -> int:
+    if any(word is not None for word in (options.at, options.begin, options.until, options.speed)) or options.step:
+        raise UserError(
+            "--write-snapshots covers the whole stream; it goes with no --at, --from, --until, --speed or --step"
+        )
+    if options.write_snapshots < 1:
+        raise UserError(f"--write-snapshots {options.write_snapshots}: expected a number of events from 1 on")
+    numbers = asyncio.run(_write(options))
+    if options.json:
+        print(json.dumps({"snapshots": numbers}))  # noqa: T201
+    else:
+        print(f"{len(numbers)} snapshots, up to the events {', '.join(map(str, numbers)) or 'none'}")  # noqa: T201
+    return 0
+
+
+async def _write(options: argparse.Namespace) -> list[int]:
+    async with connect(options.log, options.cluster) as log:
+        return await write_snapshots(await open_history(log, options.archive), options.write_snapshots)
+
+
+async def _replay(url: str, cluster: str, at: str | None, folder: Path | None) -> ClusterState:
     async with connect(url, cluster) as log:
-        state = await restore_state(log, None if at is None else (await find_point(log, at)).n)
+        history = await open_history(log, folder)
+        state = await replay_state(history, None if at is None else (await find_point(history, at)).n)
     if not state.n:
         raise no_events(cluster)
     return state
@@ -91,9 +128,10 @@ async def _play(options: argparse.Namespace) -> None:
     async with connect(options.log, options.cluster) as log:
         if not (await log.head()).n:
             raise no_events(options.cluster)
-        before = 0 if options.begin is None else (await find_begin(log, options.begin)).n
-        last = None if options.until is None else (await find_point(log, options.until)).n
-        async for event in play(_told(log, before, last), options.speed or AT_ONCE):
+        history = await open_history(log, options.archive)
+        before = 0 if options.begin is None else (await find_begin(history, options.begin)).n
+        last = None if options.until is None else (await find_point(history, options.until)).n
+        async for event in play(_told(history, before, last), options.speed or AT_ONCE):
             lines = journal_lines(event)
             if options.json:
                 data = {"n": event.n, "at": event.at, "type": event.type, "subject": event.subject, "by": event.by}
@@ -103,13 +141,12 @@ async def _play(options: argparse.Namespace) -> None:
                     show_line(console, line)
 
 
-async def _told(log: EventLog, before: int, last: int | None) -> AsyncIterator[Event]:
+async def _told(history: History, before: int, last: int | None) -> AsyncIterator[Event]:
     """Yields the events of a stretch that the journal has a line for; the others would only be a pause."""
-    async for event in log.read_all(before):
-        if last is not None and event.n > last:
-            return
-        if journal_lines(event):
-            yield event
+    async with aclosing(history.events(before, last)) as events:
+        async for event in events:
+            if journal_lines(event):
+                yield event
 
 
 def show_state(state: ClusterState) -> None:

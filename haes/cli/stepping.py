@@ -8,20 +8,22 @@
 | q | `q` | ends the walk, as the end of the input does |
 """
 
+import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from events.envelope import Event
 from events.errors import UserError
-from events.log.port import EventLog
+from events.history import History
 from events.url import open_log
 from haes.cli.keys import Keys
 from haes.cli.options import no_events
-from haes.state.restore import restore_state
+from haes.state.restore import replay_state
+from replay.history import open_history
 from replay.points import find_begin, find_point
 from replay.walk import Step, Walk
 
@@ -37,29 +39,30 @@ class Wish:
     subject: str | None = None
 
 
-def step_through(url: str, cluster: str, begin: str | None, end: str | None, *, as_json: bool) -> None:
-    """Walks through a stream until the reader has enough or it ends.
+def step_through(options: argparse.Namespace) -> None:
+    """Walks through a stream until the reader has enough or it ends; the options are those of `haes replay`.
 
     Raises:
         UserError: a point or a command makes no sense, or there is nothing to walk through.
     """
     # Between reads nothing is awaited, so that waiting for a key can be interrupted as usual.
     with asyncio.Runner() as runner:
-        log = open_log(url, cluster)
+        log = open_log(options.log, options.cluster)
         runner.run(log.open())
         try:
-            _walk(runner, log, begin, end, as_json=as_json)
+            history = runner.run(open_history(log, options.archive))
+            _walk(runner, history, options.begin, options.until, as_json=options.json)
         finally:
             runner.run(log.close())
 
 
-def _walk(runner: asyncio.Runner, log: EventLog, begin: str | None, end: str | None, *, as_json: bool) -> None:
-    before = 0 if begin is None else runner.run(find_begin(log, begin)).n
-    last = runner.run(log.head()).n if end is None else runner.run(find_point(log, end)).n
+def _walk(runner: asyncio.Runner, history: History, begin: str | None, end: str | None, *, as_json: bool) -> None:
+    before = 0 if begin is None else runner.run(find_begin(history, begin)).n
+    last = runner.run(history.log.head()).n if end is None else runner.run(find_point(history, end)).n
     if not last:
-        raise no_events(log.cluster)
-    walk = Walk(runner.run(restore_state(log, before)))
-    events = _events(runner, log, before, last)
+        raise no_events(history.log.cluster)
+    walk = Walk(runner.run(replay_state(history, before)))
+    events = _events(runner, history, before, last)
     for wish in _keys(lambda: walk.state.n, last) if sys.stdin.isatty() else _lines():
         steps = list(_steps(walk, events, wish))
         for step in steps:
@@ -72,10 +75,17 @@ def _walk(runner: asyncio.Runner, log: EventLog, begin: str | None, end: str | N
             return
 
 
-def _events(runner: asyncio.Runner, log: EventLog, before: int, last: int) -> Iterator[Event]:
-    while before < last and (events := runner.run(log.read(before))):
-        yield from (event for event in events if event.n <= last)
-        before = events[-1].n
+def _events(runner: asyncio.Runner, history: History, before: int, last: int) -> Iterator[Event]:
+    events = history.events(before, last)
+    try:
+        while event := runner.run(_next(events)):
+            yield event
+    finally:
+        runner.run(events.aclose())
+
+
+async def _next(events: AsyncGenerator[Event, None]) -> Event | None:
+    return await anext(events, None)
 
 
 def _steps(walk: Walk, events: Iterator[Event], wish: Wish) -> Iterator[Step]:

@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict
 
 from events.url import connect
-from haes.cli.options import add_log_options, no_events, require_log
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from replay.history import open_history
 from replay.verify import Report, verify
 
 
@@ -14,6 +15,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser("verify", help="check a stream: numbers, transitions, epochs, causes, decisions")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_archive_option(parser)
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
 
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _verify(options: argparse.Namespace) -> Report:
     async with connect(options.log, options.cluster) as log:
-        report = await verify(log)
+        report = await verify(await open_history(log, options.archive))
     if not report.events and not report.findings:
         raise no_events(options.cluster)
     return report

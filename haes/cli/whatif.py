@@ -6,9 +6,10 @@ import json
 
 from events.errors import UserError
 from events.url import connect
-from haes.cli.options import add_log_options, no_events, require_log
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from replay.again import recorded_scenario, run_again
 from replay.decisions import essence
+from replay.history import open_history
 from replay.points import find_point
 from replay.whatif import compare
 
@@ -22,6 +23,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--from", metavar="POINT", dest="begin", help="change the settings there (default: from the start)"
     )
+    add_archive_option(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_log_options(parser, default=None)
     parser.set_defaults(run=run)
@@ -37,10 +39,11 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
-        recorded = [event async for event in log.read_all()]
+        history = await open_history(log, options.archive)
+        recorded = [event async for event in history.events()]
         if not recorded:
             raise no_events(options.cluster)
-        since = 0 if options.begin is None else (await find_point(log, options.begin)).n
+        since = 0 if options.begin is None else (await find_point(history, options.begin)).n
     scenario = recorded_scenario(recorded)
     before = await run_again(scenario)
     if [essence(event) for event in before.events] != [essence(event) for event in recorded[: len(before.events)]]:

@@ -64,7 +64,7 @@ class StateMachine:
         except MachineError:
             moved = False
         if not moved:
-            raise IllegalTransition(f"{self.name} cannot go from '{state}' to '{trigger}'")
+            raise self.illegal(state, trigger)
         return model.state
 
     def apply(self, state: str, trigger: str) -> str:
@@ -75,8 +75,16 @@ class StateMachine:
         """
         dest = self.table.get((state, trigger))
         if dest is None:
-            raise IllegalTransition(f"{self.name} cannot go from '{state}' to '{trigger}'")
+            raise self.illegal(state, trigger)
         return dest
+
+    def states_before(self, trigger: str) -> frozenset[str]:
+        """Returns the states in which a trigger is allowed, for who applies the same trigger again and again."""
+        return frozenset(state for state, allowed in self.table if allowed == trigger)
+
+    def illegal(self, state: str, trigger: str) -> IllegalTransition:
+        """Returns the error of a change that the machine does not have."""
+        return IllegalTransition(f"{self.name} cannot go from '{state}' to '{trigger}'")
 
 
 def derive_table(machine: Machine) -> dict[tuple[str, str], str]:

@@ -44,6 +44,7 @@ class ClusterState:
         command_count: commands ever received.
         requests: user -> the last entry of his own stream that was taken over.
         balance: the balancer's memory.
+        archived: file of an archived segment -> its SHA-256, once it was read back and compared.
         versions: subject -> number of events about it, for guarded appends.
         parked: subject -> why its events are no longer applied.
     """
@@ -53,6 +54,7 @@ class ClusterState:
         "accepted_log",
         "agents",
         "announced",
+        "archived",
         "at",
         "balance",
         "command_count",
@@ -113,6 +115,7 @@ class ClusterState:
         self.command_count = 0
         self.requests: dict[str, str] = {}
         self.balance = BalanceMemory()
+        self.archived: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.parked: dict[str, Parked] = {}
         # None: every record belongs to this state. A set: names of the records that this copy has made its own.
@@ -143,6 +146,7 @@ class ClusterState:
         copy.commands = dict(self.commands)
         copy.requests = dict(self.requests)
         copy.balance = self.balance.copy()
+        copy.archived = dict(self.archived)
         copy.versions = dict(self.versions)
         copy.parked = dict(self.parked)
         copy._own = set()

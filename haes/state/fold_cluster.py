@@ -109,6 +109,11 @@ def log_accepted(state: ClusterState, _subject: str, payload: Payload, _at: floa
     state.accepted_log = payload["log_id"]
 
 
+def archive_written(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`archive.written`: what was recorded of a file stays known when the event itself is archived and trimmed."""
+    state.archived[payload["file"]] = payload["sha256"]
+
+
 CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "cluster.created": created,
     "log.accepted": log_accepted,
@@ -127,4 +132,5 @@ CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]]
     "command.rejected": command_settled,
     "command.ignored": command_settled,
     "command.done": command_settled,
+    "archive.written": archive_written,
 }

@@ -81,7 +81,7 @@ def member_announced(state: ClusterState, subject: str, payload: Payload, _at: f
 
 def agent_reported(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`agent.reported`."""
-    state.agents[subject] = _agent_record(state=payload["state"], mode=payload["mode"])
+    state.agents[subject] = _agent_record(payload["state"], payload["mode"])
 
 
 NODE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {

@@ -3,18 +3,19 @@
 What costs time in replay is not the handlers but everything before them. So an entry that looks as the append script
 writes it is taken apart in place: no Event is made, names are decoded once, and the payload only where a handler reads
 it. Every other entry (an older schema version, a late fact, anything unusual) takes the ordinary way, which also says
-what is wrong with it. Whether unread payloads can be decoded is for `haes verify` to find out.
+what is wrong with it. What is not looked at is for `haes verify` to find out: payloads that no handler reads, and the
+names of fields within a chunk, where an entry counts as usual when the next number, a known type, a time, an epoch and
+packed data lie in their places.
 """
 
 from collections.abc import Callable, Sequence
 from functools import cache
 from inspect import signature
-from operator import itemgetter
 from typing import Any
 
 import msgspec
 
-from events.codec import FIELDS, decode_time
+from events.codec import FIELDS, N, decode_time
 from events.log.checks import decode_after
 from events.log.port import RawEntry
 from events.schema import SCHEMAS
@@ -23,58 +24,35 @@ from haes.state.cluster import ClusterState
 from haes.state.fold import APPLIED_APART, HANDLERS, Handler, apply_event
 from haes.state.records import Parked
 
-# What the packed data of an event begins with: an array of five, the version, and that it is not late. All versions up
-# to 127 are one byte.
-_PREFIX = b"\x95%c\xc2"
-_PREFIX_LENGTH = 3
-_PAYLOAD = 4
+# What the packed data of an event that is not late begins with, and its length: an array of five, the version (up to
+# 127 it is one byte), and that it is not late.
+_NOT_LATE = b"\x95%c\xc2"
+_BEGIN = 3
 
-_Type = tuple[bytes, Handler | None, bool]
-_unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[Any, Any, Any, Any, dict[str, Any]]).decode
+# The current version of a type, how its data begins, its handler, whether that reads the payload, the type's name.
+_Type = tuple[int, bytes, Handler | None, bool, str]
+_unpack: Callable[[bytes], Any] = msgspec.msgpack.Decoder(tuple[int, bool, Any, Any, dict[str, Any]]).decode
 # Reads many numbers at once, in half the time that `int` takes for each.
 _numbers = msgspec.json.Decoder(list[int]).decode
-_begin_of = itemgetter(slice(_PREFIX_LENGTH))
-_begin_of_type = itemgetter(0)
-# A comma is in none of the names, so that joined names are equal only when each of them is.
-_joined = b",".join
+_NAMES = list(FIELDS)
 
 
 @cache
-def _expected_names(count: int) -> list[bytes]:
-    return [_joined([name] * count) for name in FIELDS]
-
-
 def reads_payload(handler: Handler) -> bool:
     """Says whether a handler looks at the payload: one that does not says so by the name of its parameter."""
     _, _, payload, _ = signature(handler).parameters
     return not payload.startswith("_")
 
 
-class _Names(dict[bytes, str]):
-    """Subjects as text, each decoded once; a state then keeps a single copy of every name."""
-
-    def __missing__(self, raw: bytes) -> str:
-        name = self[raw] = raw.decode()
-        return name
-
-
-class _Types(dict[bytes, "tuple[bytes, Handler | None, bool]"]):
-    """Event type -> how its data begins, its handler, whether that reads the payload; unknown types begin with no data.
-
-    An empty beginning fits no entry, so that unknown types take the ordinary way.
-    """
-
-    def __missing__(self, raw: bytes) -> "tuple[bytes, Handler | None, bool]":
-        name = raw.decode()
-        schema = SCHEMAS.get(name)
+def _known_types() -> dict[bytes, _Type]:
+    """Returns what the fold has to know of each event type that it can apply by itself."""
+    known: dict[bytes, _Type] = {}
+    for name in SCHEMAS.keys() - APPLIED_APART:
+        schema = SCHEMAS[name]
         handler = HANDLERS.get(name)
-        entry = (
-            b"" if schema is None or name in APPLIED_APART else _PREFIX % schema.version,
-            handler,
-            handler is None or reads_payload(handler),
-        )
-        self[raw] = entry
-        return entry
+        reads = handler is not None and reads_payload(handler)
+        known[name.encode()] = schema.version, _NOT_LATE % schema.version, handler, reads, name
+    return known
 
 
 class RawFold:
@@ -93,8 +71,9 @@ class RawFold:
         """
         self.state = state
         self._lenient = lenient
-        self._names = _Names()
-        self._types = _Types()
+        # Each name is decoded once; a state then keeps a single copy of it.
+        self._names: dict[bytes, str] = {}
+        self._types = _known_types()
 
     def take(self, entries: Sequence[RawEntry]) -> None:
         """Applies the entries that follow the state.
@@ -102,7 +81,7 @@ class RawFold:
         Raises:
             LogFault: an entry is not the next one, or cannot be understood; those before it are applied.
         """
-        done = self._take_usual(entries)
+        done = self._take_usual(entries) if entries else 0
         left = len(entries) - done
         if not left:
             return
@@ -117,58 +96,57 @@ class RawFold:
             self.take(entries[middle:])
 
     def _take_usual(self, entries: Sequence[RawEntry]) -> int:
-        """Applies entries, when all look as usual, up to the first that does not; returns how many."""
-        state = self.state
+        """Applies entries with the usual fields and the next numbers, up to the first unusual one; returns how many."""
+        begin = self.state.n
         try:
-            # By columns, because what is done once for a column is not done for every entry.
-            columns = list(zip(*[flat for _, flat in entries], strict=True))
-            _, numbers, _, types, _, subjects, _, _, _, times, _, epochs, _, _, _, datas = columns
-            if list(map(_joined, columns[::2])) != _expected_names(len(entries)):
-                return 0
-            if _numbers(b"[%b]" % _joined(numbers)) != list(range(state.n + 1, state.n + 1 + len(entries))):
-                return 0
-            epoch = max(map(int, set(epochs)))
-            known = list(map(self._types.__getitem__, types))
-            named = list(map(self._names.__getitem__, subjects))
-            begins = list(map(_begin_of, datas))
-        except ValueError:
+            numbers = _numbers(b"[%b]" % b",".join([flat[N] for _, flat in entries]))
+        except (LookupError, ValueError):
             return 0
-        if begins != list(map(_begin_of_type, known)):
+        if numbers != list(range(begin + 1, begin + 1 + len(entries))):
             return 0
-        done = self._apply(known, named, times, datas)
-        if done == len(entries):
-            state.epoch = max(state.epoch, epoch)
-        elif done:
-            state.epoch = max(state.epoch, *map(int, epochs[:done]))
-        return done
+        if entries[0][1][::2] != _NAMES or entries[-1][1][::2] != _NAMES:
+            return 0
+        self._apply(entries)
+        return self.state.n - begin
 
-    def _apply(self, known: "list[_Type]", named: list[str], times: tuple[bytes, ...], datas: tuple[bytes, ...]) -> int:
-        """Applies entries up to the first whose time or payload cannot be read; returns how many."""
-        state, unpack = self.state, _unpack
+    def _apply(self, entries: Sequence[RawEntry]) -> None:
+        """Applies entries, whose numbers are known to be right, up to the first that is unusual or cannot be read."""
+        state, names, types, unpack = self.state, self._names, self._types, _unpack
         versions, parked = state.versions, state.parked
-        first = n = state.n
-        latest, at = state.at, 0.0
-        time_before = b""
+        n, latest, highest = state.n, state.at, state.epoch
+        at, time_before, epoch_before = 0.0, b"", b""
         payload: Any = None
-        for (_, handler, reads), subject, time, data in zip(known, named, times, datas, strict=True):
-            try:
-                if reads:
-                    payload = unpack(data)[_PAYLOAD]
-                if time != time_before:
-                    at = decode_time(time)
-                    time_before = time
-                    latest = max(latest, at)
-            except ValueError:
-                break
-            # From here on the entry counts.
-            n += 1
-            versions[subject] = versions.get(subject, 0) + 1
-            if handler is None or subject in parked:
-                continue
-            try:
-                handler(state, subject, payload, at)
-            except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
-                type_ = next(name for name, other in HANDLERS.items() if other is handler)
-                parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
-        state.n, state.at = n, latest
-        return n - first
+        try:
+            for _, flat in entries:
+                try:
+                    _, _, _, raw_type, _, raw_subject, _, _, _, time, _, epoch, _, _, _, data = flat
+                    version, begin, handler, reads, type_ = types[raw_type]
+                    try:
+                        subject = names[raw_subject]
+                    except KeyError:
+                        subject = names[raw_subject] = raw_subject.decode()
+                    if reads:
+                        written, late, _, _, payload = unpack(data)
+                        if late or written != version:
+                            return
+                    elif data[:_BEGIN] != begin:
+                        return
+                    # Both are mostly those of the entry before.
+                    if time != time_before or epoch != epoch_before:
+                        at, number = decode_time(time), int(epoch)
+                        time_before, epoch_before = time, epoch
+                        latest, highest = max(latest, at), max(highest, number)
+                except (KeyError, ValueError):
+                    # The ordinary way will say what is wrong.
+                    return
+                # From here on the entry counts.
+                n += 1
+                versions[subject] = versions.get(subject, 0) + 1
+                if handler is None or subject in parked:
+                    continue
+                try:
+                    handler(state, subject, payload, at)
+                except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
+                    parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
+        finally:
+            state.n, state.at, state.epoch = n, latest, highest

@@ -35,6 +35,7 @@ _PLAIN = (
     "accepted_log",
     "announced",
     "requests",
+    "archived",
     "versions",
 )
 _SETS = ("members", "present", "maintenance", "fence_confirmed")

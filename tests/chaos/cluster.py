@@ -14,6 +14,7 @@ from pathlib import Path
 
 from events.envelope import Event
 from events.errors import LogUnavailable
+from events.history import History
 from events.log.port import FOREIGN
 from events.log.redis import RedisLog
 from haes.drivers.process.keeper import clean
@@ -261,7 +262,7 @@ class LiveCluster:
         log = self.log()
         await log.open()
         try:
-            return await verify(log)
+            return await verify(History(log))
         finally:
             await log.close()
 

@@ -8,13 +8,13 @@ from events.archive import (
     Segment,
     check_segment,
     digest,
-    raw_history,
     read_segment,
     segments_in,
     trim_limit,
     write_segment,
 )
 from events.errors import LogTruncated, UserError
+from events.history import History
 from events.log.memory import MemoryLog
 from events.log.port import RawEntry
 from tests.events.kinds import many
@@ -27,7 +27,7 @@ async def _log(count: int) -> MemoryLog:
 
 
 async def _history(log: MemoryLog, folder: Path | None, after: int = 0) -> list[RawEntry]:
-    chunks = raw_history(log, folder, after)
+    chunks = History(log, folder).chunks(after)
     return [(entry_id, list(flat)) async for chunk in chunks for entry_id, flat in chunk]
 
 

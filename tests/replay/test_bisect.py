@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.errors import UserError
+from events.history import History
 from events.log.memory import MemoryLog
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario
@@ -75,7 +76,7 @@ async def test_a_search_finds_what_a_search_by_hand_finds(text: str, before: int
     log = await _log()
     events = [event async for event in log.read_all()]
     last = min(before + length, len(events))
-    found = await find_first(log, compile_condition(text), before, last)
+    found = await find_first(History(log), compile_condition(text), before, last)
     assert found.n == _by_hand(events, text, before, last)
     assert found.already == (found.n == before)
 
@@ -85,8 +86,8 @@ async def test_halving_finds_what_folding_finds(text: str, before: int, length: 
     """For conditions that never turn back both ways lead to the same event; halving looks at few states."""
     log, condition = await _log(), compile_condition(text)
     last = min(before + length, (await log.head()).n)
-    folded = await find_first(log, condition, before, last)
-    halved = await find_first_by_halving(log, condition, before, last)
+    folded = await find_first(History(log), condition, before, last)
+    halved = await find_first_by_halving(History(log), condition, before, last)
     assert (folded.n, folded.already) == (halved.n, halved.already)
     assert halved.events <= 2 + (last - before).bit_length()
 
@@ -94,7 +95,7 @@ async def test_halving_finds_what_folding_finds(text: str, before: int, length: 
 async def test_a_search_stops_at_the_first() -> None:
     """What comes after the event that was found is not read any more."""
     log = await _log()
-    found = await find_first(log, compile_condition("motions == 1"), 0, 118)
+    found = await find_first(History(log), compile_condition("motions == 1"), 0, 118)
     assert found.n == found.events == found.state.n == 61
 
 
@@ -102,7 +103,7 @@ async def test_what_no_snapshot_holds_is_not_halved() -> None:
     """An imbalance and single events are not part of a state, so halving would miss them; that is refused."""
     with pytest.raises(UserError, match="--monotone: event, imbalance"):
         await find_first_by_halving(
-            await _log(), compile_condition('imbalance > 4 and event.type == "node.fence"'), 0, 118
+            History(await _log()), compile_condition('imbalance > 4 and event.type == "node.fence"'), 0, 118
         )
 
 
@@ -110,6 +111,6 @@ async def test_a_slip_in_a_name_is_noticed() -> None:
     """A resource or node that the stretch has never heard of is named; one that is gone again is not."""
     log = await _log()
     condition = compile_condition('resource("vm:999").running or node("node9").exists or resource("vm:102").parked')
-    found = await find_first(log, condition, 0, 118)
+    found = await find_first(History(log), condition, 0, 118)
     assert found.n is None
     assert never_there(condition, found.state) == ["node 'node9'", "resource 'vm:999'"]

@@ -1,12 +1,11 @@
 """Explanations: why nothing was done, why this motion and how it ended, and what holds a resource where it is."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from events.envelope import Event
 from events.errors import UserError
+from events.history import History
 from haes.state.records import Parked
 from replay.explain import _holds_of_itself, explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
@@ -25,21 +24,21 @@ async def _failing(**crs: Any) -> Story:
     )
 
 
-def _quiet(events: Iterable[Event], since: float) -> Quiet:
-    events = list(events)
-    return explain_quiet(events, max((event.n for event in events if event.at < since), default=0), since)
+async def _quiet(story: Story, since: float, last: int | None = None) -> Quiet:
+    before = max((event.n for event in story.events if event.at < since), default=0)
+    return await explain_quiet(History(story.log), before, since, last)
 
 
 async def test_the_reasons_fill_the_whole_stretch() -> None:
     """Seconds add up to the stretch, the longest reason comes first, and a reason that began before it counts."""
     story = await _failing()
     for since in (0, 30, 100, 250, 500):
-        quiet = _quiet(story.events, since)
+        quiet = await _quiet(story, since)
         assert sum(reason.seconds for reason in quiet.reasons.values()) == quiet.until - quiet.since
         seconds = [reason.seconds for reason in quiet.reasons.values()]
         assert seconds == sorted(seconds, reverse=True)
     last = story.of("balance.refused")[-1]
-    quiet = _quiet(story.events, last.at + 1)
+    quiet = await _quiet(story, last.at + 1)
     assert list(quiet.reasons) == ["balanced"]
     assert quiet.reasons["balanced"].times == 1
     assert quiet.timeline == []
@@ -48,7 +47,7 @@ async def test_the_reasons_fill_the_whole_stretch() -> None:
 async def test_what_was_said_and_left_out_is_counted() -> None:
     """Refusals, motions and their ends stand in the timeline; what was left out is counted by reason."""
     story = await _failing(cooldown=600)
-    quiet = _quiet(story.events, 0)
+    quiet = await _quiet(story, 0)
     assert quiet.motions == len(story.motions()) >= 2
     texts = [text for _, _, text in quiet.timeline]
     assert "motion 1 of vm:1 to node2" in texts
@@ -66,10 +65,10 @@ async def test_what_was_said_and_left_out_is_counted() -> None:
 async def test_a_balancer_that_cannot_look_has_its_reason_too() -> None:
     """Before anybody leads, and while the balancer is off, that is the reason; nothing is blamed on balance."""
     story = await tell(cluster(UNEVEN, nodes=2, crs={"ha-auto-rebalance": 0}))
-    quiet = _quiet(story.events, 0)
+    quiet = await _quiet(story, 0)
     assert set(quiet.reasons) == {NO_LEADER, OFF}
     assert "none is on record" in quiet.to_text()
-    assert list(_quiet(story.events, story.state.at + 100).reasons) == [OFF]
+    assert list((await _quiet(story, story.state.at + 100)).reasons) == [OFF]
 
 
 async def test_a_motion_is_told_with_its_end() -> None:
@@ -129,7 +128,7 @@ async def test_a_chain_begins_where_the_last_move_began() -> None:
     story = await tell(
         cluster({"vm:1": {"node": 1}, "vm:2": {"node": 2}}, crs={"ha-auto-rebalance": 0}, steps=[["network node1 off"]])
     )
-    explanation, state = explain_resource(story.events, "vm:1")
+    explanation, state = await explain_resource(History(story.log), "vm:1")
     assert state.resources["vm:1"].node != "node1"
     texts = [step.text for step in explanation.chain]
     assert texts == [

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from events.envelope import Event
+from events.history import History
 from events.log.memory import MemoryLog
 from events.log.port import Token
 from events.snapshots import Snapshot, save_snapshot, snapshots_before
@@ -57,7 +58,7 @@ def _after(n: int, *events: Event) -> Change:
 async def _found(change: Change, name: str = "fa109") -> list[tuple[int, str, str]]:
     """Returns number, check and text of what is found in the story of fa109 after a change."""
     _, events = await _live(name, SERIES)
-    report = await verify(await _rewritten(events, change))
+    report = await verify(History(await _rewritten(events, change)))
     return [(finding.n, finding.check, finding.text) for finding in report.findings]
 
 
@@ -72,7 +73,7 @@ async def test_what_scenarios_leave_behind_is_sound(name: str) -> None:
     """Every stream of the sample passes every check, and every decision in it comes out again."""
     log, events = await _live(name)
     await save_state(log, await restore_state(log, len(events) // 2))
-    report = await verify(log)
+    report = await verify(History(log))
     assert report.findings == []
     assert report.parked == {}
     assert report.events == len(events)
@@ -84,7 +85,7 @@ async def test_what_scenarios_leave_behind_is_sound(name: str) -> None:
 async def test_every_policy_leaves_a_sound_stream(backoff: str) -> None:
     """Attempts, back-offs and rests are counted again under each policy."""
     log, _ = await _live("fa109", [f"ha-auto-rebalance-backoff={backoff}"])
-    assert (await verify(log)).findings == []
+    assert (await verify(History(log))).findings == []
 
 
 async def test_rewriting_changes_nothing_by_itself() -> None:
@@ -96,7 +97,7 @@ async def test_a_gap_in_the_numbers_is_named() -> None:
     """Numbers are contiguous; what follows a gap is not judged."""
     log, _ = await _live("fa109", SERIES)
     del log._entries[39]
-    report = await verify(log)
+    report = await verify(History(log))
     assert [(finding.n, finding.check) for finding in report.findings] == [(40, "entries")]
     assert "are gone" in report.findings[0].text
     assert report.checks["entries"] == "read up to event 39 only"
@@ -113,7 +114,7 @@ async def test_an_illegal_transition_is_named_and_its_subject_parked() -> None:
     assert text == "vm:103: resource.recovery: resource cannot go from 'started' to 'recovery'"
     _, events = await _live("fa109", SERIES)
     forged = Event("resource.recovery", "vm:103", "node1/crm", 700, {"previous": "started"}, epoch=1)
-    report = await verify(await _rewritten([*events, forged]))
+    report = await verify(History(await _rewritten([*events, forged])))
     assert report.parked == {"vm:103": text.partition(": ")[2]}
     assert report.checks["transitions"] == "1 findings"
 
@@ -163,10 +164,10 @@ async def test_a_snapshot_that_is_no_fold_is_named() -> None:
     assert state is not None
     state.resources["vm:103"].node = "node3"
     await save_snapshot(log, Snapshot(good[1].checkpoint, b"\x90"))
-    said = (await verify(log)).checks["snapshots"]
+    said = (await verify(History(log))).checks["snapshots"]
     assert said == "1 snapshots compared with the fold; 1 are of another version of this program and were left out"
     await save_snapshot(log, Snapshot(good[0].checkpoint, encode_state(state)))
-    report = await verify(log)
+    report = await verify(History(log))
     assert [(finding.n, finding.check, finding.text) for finding in report.findings] == [
         (90, "snapshots", "the snapshot differs from the fold in resources")
     ]
@@ -216,7 +217,9 @@ async def test_a_motion_under_way_at_the_end_is_no_fault() -> None:
     )
     [issued] = story.of("balance.motion")
     assert issued.payload["members"] == ["vm:1"]
-    report = await verify(await _rewritten(event for event in story.events if not event.type.startswith("simulation.")))
+    report = await verify(
+        History(await _rewritten(event for event in story.events if not event.type.startswith("simulation.")))
+    )
     assert report.findings == []
     assert report.checks["motions"] == (
         "0 of 1 motions of the balancer ended for every member; still under way at the end: motion 1 (vm:1)"
@@ -256,7 +259,9 @@ async def test_the_first_divergence_of_a_decision_is_named() -> None:
 
 async def _without_simulation() -> Report:
     _, events = await _live("fa109", SERIES)
-    return await verify(await _rewritten(event for event in events if not event.type.startswith("simulation.")))
+    return await verify(
+        History(await _rewritten(event for event in events if not event.type.startswith("simulation.")))
+    )
 
 
 async def test_a_stream_of_a_real_cluster_has_no_inputs_on_it() -> None:
@@ -273,7 +278,7 @@ async def test_expired_inputs_are_no_divergence() -> None:
     log, events = await _live("fa109", SERIES)
     await save_state(log, await restore_state(log, 70))
     await log.trim(65)
-    report = await verify(log)
+    report = await verify(History(log))
     assert report.findings == []
     assert report.events == len(events) - 70
     assert report.checks["entries"] == "events 1 to 65 were trimmed; checked from the snapshot at 70 on"
@@ -285,5 +290,5 @@ async def test_a_beginning_that_is_gone_is_named() -> None:
     """Without a snapshot that stands in for what was trimmed, nothing can be checked, and that is no success."""
     log, _ = await _live("fa109", SERIES)
     await log.trim(65)
-    report = await verify(log)
+    report = await verify(History(log))
     assert [(finding.n, finding.check) for finding in report.findings] == [(65, "entries")]
