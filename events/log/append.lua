@@ -18,6 +18,8 @@ local CHUNK = 2000
 -- How many forgotten command ids one append removes: more than it adds, few enough to stay quick.
 local PRUNED = 100
 local WIDTH = 7
+-- Milliseconds above this are not exact in Lua; an id beyond it was not written by accident.
+local LARGEST = 2 ^ 53 - 1
 
 local command, generation, epoch, nonce = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local expected = tonumber(ARGV[6])
@@ -83,18 +85,38 @@ for index = 7, first - 1, 2 do
   end
 end
 
--- From here on it writes. The first XADD is refused, with nothing written, when somebody else wrote a higher id.
+-- From here on it writes.
 local last = tonumber(string.match(head.last_id, '^(%d+)-'))
 local milliseconds = math.max(math.floor(head.now / 1000), last)
-local prefix = whole(milliseconds) .. '-'
-local n = head.n
-for index = first, #ARGV, WIDTH do
-  n = n + 1
+
+local function add(n, index)
   local number = whole(n)
-  redis.call('XADD', KEYS[1], prefix .. number,
+  return redis.pcall('XADD', KEYS[1], whole(milliseconds) .. '-' .. number,
     'n', number, 'type', ARGV[index], 'subject', ARGV[index + 1], 'by', ARGV[index + 2], 'at', ARGV[index + 3],
     'epoch', epoch, 'about', ARGV[index + 5], 'data', ARGV[index + 6])
 end
+
+-- The first XADD is refused, with nothing written, when somebody else wrote a higher id. Then ids go on behind that one:
+-- a single command typed by hand must not stop a cluster, and what time it is stands in the event.
+local n = head.n + 1
+local added = add(n, first)
+if type(added) == 'table' and added.err then
+  local top = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+  local highest = top and tonumber(string.match(top[1], '^(%d+)-')) or 0
+  if highest < milliseconds or highest >= LARGEST then
+    return redis.error_reply(added.err)
+  end
+  milliseconds = highest + 1
+  added = add(n, first)
+  if type(added) == 'table' and added.err then
+    return redis.error_reply(added.err)
+  end
+end
+for index = first + WIDTH, #ARGV, WIDTH do
+  n = n + 1
+  add(n, index)
+end
+local prefix = whole(milliseconds) .. '-'
 
 local changed = {}
 for _, subject in ipairs(subjects) do

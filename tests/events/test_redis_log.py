@@ -9,7 +9,7 @@ from events.embedded import EmbeddedRedis
 from events.errors import LogForked, LogMissing, LogUnavailable, UserError
 from events.log import redis as redis_log
 from events.log import redis_fitness
-from events.log.port import Batch, LeaseInfo
+from events.log.port import FOREIGN, Batch, LeaseInfo
 from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
 from tests.events.hands import MICRO, RedisHands, forget_data
@@ -103,10 +103,23 @@ class TestStream:
         values = [event.payload.get("value") for event in await hands.log.read()]
         assert values == [None, *range(250)]
 
-    async def test_a_foreign_writer_is_noticed_before_anything_is_written(self, hands: RedisHands) -> None:
-        """Where somebody else wrote a higher id, the append says so and leaves numbers and versions as they were."""
+    @pytest.mark.parametrize("entry_id", ["*", "99999999999999-7"])
+    async def test_events_go_on_behind_what_somebody_else_wrote(self, hands: RedisHands, entry_id: str) -> None:
+        """An entry written by hand, even in the far future, stops no append; every event is found from its neighbour."""
         token = await hands.log.acquire("leader", "node1")
-        await hands.ask("XADD", hands.keys.events, "99999999999999-0", "key", "value")
+        await hands.log.append(many(3), token=token)
+        await hands.ask("XADD", hands.keys.events, entry_id, "key", "value")
+        for _ in range(3):
+            await hands.log.append(many(2), token=token)
+        assert [event.n for event in await hands.log.read(lenient=True) if event.type != FOREIGN] == list(range(1, 10))
+        for after in range(4, 9):
+            assert [event.n for event in await hands.log.read(after)] == list(range(after + 1, 10))
+        assert await hands.log.versions(["vm:0"]) == {"vm:0": 4}
+
+    async def test_an_id_that_nothing_can_follow_is_noticed_before_anything_is_written(self, hands: RedisHands) -> None:
+        """Where somebody else wrote the highest id, the append says so and leaves numbers and versions as they were."""
+        token = await hands.log.acquire("leader", "node1")
+        await hands.ask("XADD", hands.keys.events, f"{2**64 - 1}-0", "key", "value")
         with pytest.raises(LogForked, match="somebody else"):
             await hands.log.append([happened()], token=token, command="1")
         assert (await hands.log.head()).n == 0
