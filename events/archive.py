@@ -22,6 +22,7 @@ import msgspec
 
 from events.codec import N
 from events.errors import LogTruncated, UserError
+from events.log.checks import is_numbered, number_of
 from events.log.port import EventLog, RawEntry
 
 MAGIC = "haes-segment"
@@ -87,9 +88,9 @@ async def _copy(log: EventLog, file: gzip.GzipFile, first: int, last: int) -> No
     expected = first
     async with aclosing(log.raw_chunks(first - 1, count=BLOCK)) as chunks:
         async for chunk in chunks:
-            block = chunk[: last - expected + 1]
-            for _, flat in block:
-                if int(flat[N]) != expected:
+            block = numbered(chunk)[: last - expected + 1]
+            for entry in block:
+                if number_of(entry) != expected:
                     raise LogTruncated(f"event {expected} is not in the log any more")
                 expected += 1
             # A block is a value of its own, so that it can be decoded as a whole by the fastest means.
@@ -97,6 +98,11 @@ async def _copy(log: EventLog, file: gzip.GzipFile, first: int, last: int) -> No
             if expected > last:
                 return
     raise LogTruncated(f"event {expected} is not in the log")
+
+
+def numbered(chunk: list[RawEntry]) -> list[RawEntry]:
+    """Returns the entries of a chunk that are events: what somebody else wrote into the stream is not archived."""
+    return [entry for entry in chunk if is_numbered(entry)]
 
 
 def digest(segment: Segment) -> str:
@@ -224,14 +230,17 @@ async def check_segment(log: EventLog, segment: Segment) -> str:
     head = await log.head()
     entries = read_segment(segment, head.log_id)
     left = segment.last - segment.first + 1
-    async for chunk in log.raw_chunks(segment.first - 1):
-        for entry_id, flat in chunk[:left]:
-            archived_id, archived = next(entries)
-            if archived_id != entry_id or list(archived) != list(flat):
-                raise UserError(f"{segment.path}: event {int(flat[N])} differs from the log")
-        left -= min(left, len(chunk))
-        if not left:
-            break
+    async with aclosing(log.raw_chunks(segment.first - 1)) as chunks:
+        async for chunk in chunks:
+            found = numbered(chunk)[:left]
+            for entry in found:
+                entry_id, flat = entry
+                archived_id, archived = next(entries)
+                if archived_id != entry_id or list(archived) != list(flat):
+                    raise UserError(f"{segment.path}: event {number_of(entry)} differs from the log")
+            left -= len(found)
+            if not left:
+                break
     for _ in entries:
         raise UserError(f"{segment.path}: the log does not have all of its events")
     return digest(segment)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from events.archive import Segment, digest, read_blocks, segments_in
 from events.envelope import Event
-from events.errors import EntryCorrupt, LogTruncated, UserError
-from events.log.checks import decode_after, number_of
+from events.errors import LogTruncated, UserError
+from events.log.checks import decode_after, is_numbered, number_of
 from events.log.port import EventLog, RawEntry
 
 
@@ -155,7 +155,4 @@ def _up_to(chunk: list[RawEntry], end: int) -> list[RawEntry]:
 
 def read_number(entry: RawEntry) -> int | None:
     """Returns the number of an entry, or None where it has none."""
-    try:
-        return number_of(entry)
-    except EntryCorrupt:
-        return None
+    return number_of(entry) if is_numbered(entry) else None

@@ -14,13 +14,14 @@ from haes.state.restore import replay_state
 Wanted = Callable[[bytes, bytes], bool]
 
 
-async def open_history(log: EventLog, folder: Path | None, *, lenient: bool = False) -> History:
+async def open_history(log: EventLog, folder: Path | None, *, lenient: bool = True) -> History:
     """Returns a history whose archived part is compared with what the log recorded of it.
 
     Args:
         log: the log.
         folder: where archived segments lie, or None to read the stream alone.
-        lenient: let stand-ins take the place of entries that cannot be understood.
+        lenient: let stand-ins take the place of entries that cannot be understood, so that one bad entry parks its
+            subject and does not keep everything else from being asked about.
 
     Raises:
         UserError: there is no such folder, or the archive is damaged.

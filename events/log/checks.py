@@ -135,6 +135,12 @@ def _gap(event: Event, after: int) -> LogFault:
     return LogForked(f"its number is {event.n}")
 
 
+def is_numbered(entry: RawEntry) -> bool:
+    """Says whether an entry has a sequence number, as every event has, also one that cannot be understood."""
+    _, flat = entry
+    return len(flat) > N and flat[N - 1] == FIELDS[0] and flat[N].isdigit()
+
+
 def number_of(entry: RawEntry) -> int:
     """Returns the sequence number of an entry.
 
@@ -142,7 +148,7 @@ def number_of(entry: RawEntry) -> int:
         EntryCorrupt: it has none.
     """
     entry_id, flat = entry
-    if len(flat) <= N or flat[N - 1] != FIELDS[0] or not flat[N].isdigit():
+    if not is_numbered(entry):
         raise EntryCorrupt(f"entry {entry_id.decode(errors='replace')} has no sequence number")
     return int(flat[N])
 

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _report(options: argparse.Namespace) -> None:
     async with connect(options.log, options.cluster) as log:
-        history = await open_history(log, options.archive, lenient=True)
+        history = await open_history(log, options.archive)
         first = 0 if options.from_ is None else (await find_point(history, options.from_)).n
         last = (await log.head()).n if options.until is None else (await find_point(history, options.until)).n
         table = reports.rows([event async for event in history.events(first, last)])

@@ -9,6 +9,7 @@ from events.errors import UserError
 from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from haes.cli.show import warn_of_parked
 from haes.state.restore import replay_state
 from replay.bisect import Found, find_first, find_first_by_halving, never_there
 from replay.history import open_history
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
     require_log(options)
     found, step = asyncio.run(_search(options, condition))
     missing = never_there(condition, found.state)
+    warn_of_parked(found.state)
     if options.json:
         data: dict[str, Any] = {"n": found.n, "already": found.already, "looked_at": found.events, "unknown": missing}
         print(json.dumps(data | {"event": None if step is None else step.to_data()}, indent=2))  # noqa: T201

@@ -11,6 +11,7 @@ from events.errors import UserError
 from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, require_log
+from haes.cli.show import warn_of_parked
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state
 from replay.changes import Change, change_lines, changes, facts
@@ -87,6 +88,7 @@ async def _state(history: History, text: str | None) -> ClusterState:
     if not state.n:
         name = history.log.cluster
         raise UserError(f"cluster '{name}' has no events in this log (--cluster NAME, --other-cluster NAME)")
+    warn_of_parked(state)
     return state
 
 

@@ -9,6 +9,7 @@ from events.errors import UserError
 from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from haes.cli.show import warn_of_parked
 from replay.explain import explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
 from replay.explain_quiet import explain_quiet
@@ -61,6 +62,7 @@ async def _resource(history: History, options: argparse.Namespace, last: int | N
     explanation, state = await explain_resource(history, options.resource, last)
     if options.resource not in state.configurations and options.resource not in state.resources:
         raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point")
+    warn_of_parked(state)
     return explanation.to_data(), explanation.to_text()
 
 

@@ -14,7 +14,7 @@ from events.history import History
 from events.snapshots import SPACING
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
-from haes.cli.show import make_console, show_line, show_tables
+from haes.cli.show import make_console, show_line, show_tables, warn_of_parked
 from haes.cli.stepping import step_through
 from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
@@ -87,6 +87,7 @@ def run(options: argparse.Namespace) -> int:
         asyncio.run(_play(options))
     else:
         state = asyncio.run(_replay(options.log, options.cluster, options.at, options.archive))
+        warn_of_parked(state)
         if options.json:
             print(json.dumps(summary(state), indent=2))  # noqa: T201
         else:

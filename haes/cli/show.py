@@ -1,5 +1,6 @@
 """How tables and journal lines look in a terminal: colour where there is one, plain text where there is none."""
 
+import sys
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -8,6 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from haes.journal import Line, render_line
+from haes.state.cluster import ClusterState
 from replay.report import Table
 
 # Colours of the journal's levels; info stays as the terminal has it.
@@ -32,6 +34,13 @@ class Output(Console):
 def make_console() -> Console:
     """Returns the console for standard output."""
     return Output(highlight=False, soft_wrap=True, width=WIDTH)
+
+
+def warn_of_parked(state: ClusterState) -> None:
+    """Says on standard error what an answer leaves out because it could not be understood, if anything."""
+    for subject, item in sorted(state.parked.items()):
+        text = f"warning: {subject} is as before event {item.n}, which could not be applied ({item.reason})"
+        print(text, file=sys.stderr)  # noqa: T201
 
 
 def show_tables(console: Console, tables: list[Table]) -> None:

@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _verify(options: argparse.Namespace) -> Report:
     async with connect(options.log, options.cluster) as log:
-        report = await verify(await open_history(log, options.archive))
+        report = await verify(await open_history(log, options.archive, lenient=False))
     if not report.events and not report.findings:
         raise no_events(options.cluster)
     return report

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
-        history = await open_history(log, options.archive)
+        history = await open_history(log, options.archive, lenient=False)
         recorded = [event async for event in history.events()]
         if not recorded:
             raise no_events(options.cluster)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from events.codec import N
+from events.log.checks import is_numbered, number_of
 from events.log.port import EventLog, RawEntry
 from replay.audit.digests import NOTHING_BEFORE, TRACE, entry_digest, seal_digest
 from replay.audit.seals import Seal, raw_entries
@@ -129,11 +129,10 @@ class _Numbered:
             self._next = None
             if entry is None:
                 return found
-            text = entry[1][N] if len(entry[1]) > N else b""
-            if not text.isdigit():
+            if not is_numbered(entry):
                 self.foreign.append(entry[0].decode(errors="replace"))
                 continue
-            n = int(text)
+            n = number_of(entry)
             if n > last:
                 self._next = entry
                 return found

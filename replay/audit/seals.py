@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from events.archive import read_segment, segments_in
-from events.codec import N
 from events.errors import UserError
+from events.log.checks import is_numbered, number_of
 from events.log.port import EventLog, RawEntry
 from events.log.side import START_ID
 from replay.audit.digests import NOTHING_BEFORE, TRACE, entry_digest, seal_digest
@@ -79,7 +79,7 @@ async def raw_entries(log: EventLog, archive: Path | None, after: int) -> AsyncI
             if segment.last <= after:
                 continue
             for entry in read_segment(segment):
-                if int(entry[1][N]) > after:
+                if number_of(entry) > after:
                     yield entry
             after = segment.last
     async for chunk in log.raw_chunks(after):
@@ -118,11 +118,10 @@ async def make_seals(
     batch: list[RawEntry] = []
     async for entry in raw_entries(log, archive, after):
         n = after + len(batch) + 1
-        number = entry[1][N] if len(entry[1]) > N else b""
-        if not number.isdigit():
+        if not is_numbered(entry):
             # No event; checking names it, and it must not keep the others from being sealed.
             continue
-        if int(number) != n:
+        if number_of(entry) != n:
             raise UserError(f"event {n} is missing, so nothing from there on can be sealed (entry {entry[0].decode()})")
         batch.append(entry)
         if n == head.n or len(batch) == SEAL_EVENTS:

@@ -12,15 +12,18 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from events.archive import digest, read_segment, segments_in, write_segment
+from events.archive import check_segment, digest, read_segment, segments_in, write_segment
 from events.codec import N
 from events.embedded import EmbeddedRedis
 from events.errors import EntryCorrupt, LogTruncated, LogUnavailable, UserError
 from events.history import History
+from events.log.checks import number_of
 from events.log.memory import MemoryLog
 from events.log.port import EventLog, RawEntry
 from events.log.redis import RedisLog
 from events.log.redis_bulk import BULK_COUNT
+from events.log.redis_keys import keys_of
+from replay.points import find_point
 from tests.events.hands import MemoryHands
 from tests.events.kinds import many
 
@@ -157,5 +160,43 @@ async def test_a_server_that_goes_away_during_bulk_reading_is_said_so(server: Em
         await server.stop()
         with pytest.raises(LogUnavailable, match=re.escape(server.url)):
             [chunk async for chunk in chunks]
+    finally:
+        await log.close()
+
+
+async def _meddled(server: EmbeddedRedis) -> RedisLog:
+    """Returns a log of five events with somebody's entries before, between and behind them."""
+    log = RedisLog(server.url, "main")
+    await log.open()
+    token = await log.acquire("leader", "node1")
+    for count in (3, 2):
+        await log.append(many(count), token=token)
+        await log._server.execute("XADD", keys_of("main").events, "*", "temperature", "20")
+    return log
+
+
+async def test_stand_ins_take_the_place_of_what_cannot_be_understood(server: EmbeddedRedis) -> None:
+    """A lenient history goes on behind a foreign entry, and numbers, ends and cuts are those of the events."""
+    log = await _meddled(server)
+    try:
+        history = History(log, lenient=True)
+        assert [event.n async for event in history.events()] == [1, 2, 3, 3, 4, 5, 5]
+        assert [event.n async for event in history.events(3, 3)] == []
+        assert [event.n async for event in history.events(3, 4)] == [3, 4]
+        assert [event.n async for event in history.events(4)] == [5, 5]
+        assert (await find_point(history, "5")).n == 5
+        with pytest.raises(EntryCorrupt):
+            [event async for event in History(log).events()]
+    finally:
+        await log.close()
+
+
+async def test_what_is_no_event_is_not_archived(server: EmbeddedRedis, tmp_path: Path) -> None:
+    """Somebody's entry in the stream keeps nothing from being archived, checked and trimmed."""
+    log = await _meddled(server)
+    try:
+        segment = await write_segment(log, tmp_path, 1, 5)
+        assert await check_segment(log, segment) == digest(segment)
+        assert [number_of(entry) for entry in read_segment(segment)] == [1, 2, 3, 4, 5]
     finally:
         await log.close()
