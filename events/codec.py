@@ -5,6 +5,7 @@ then `data`, a msgpack array `[version, late, cause, correlation, payload]`. New
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgpack
@@ -29,6 +30,8 @@ def encode_data(event: Event) -> bytes:
     return packed
 
 
+# The events of a batch have one time.
+@lru_cache(maxsize=16)
 def encode_time(at: float) -> str:
     """Writes a time in seconds without a fraction where it has none: `20`, `1764572323.125`."""
     whole = int(at)
@@ -54,6 +57,14 @@ def encode_fields(event: Event) -> list[bytes]:
         event.about.encode(),
         encode_data(event),
     ]
+
+
+def encode_for_append(event: Event) -> tuple[str | bytes, ...]:
+    """Returns the same for a script that writes the epoch of its token; text stays text, which a client packs quickly.
+
+    The result has 6 items: type, subject, by, at, about, data.
+    """
+    return event.type, event.subject, event.by, encode_time(event.at), event.about, encode_data(event)
 
 
 def decode_data(type_: str, data: bytes) -> tuple[int, bool, str | None, str | None, dict[str, Any]]:

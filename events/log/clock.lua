@@ -4,7 +4,7 @@
 -- behind the last time that was handed out, the offset grows by the difference. All times are whole microseconds.
 
 local function whole(number)
-  return string.format('%.0f', number)
+  return string.format('%d', number)
 end
 
 -- Reads the head; nil when there is no log.

@@ -35,7 +35,7 @@ READER_TIMEOUT = BLOCK_LIMIT + COMMAND_TIMEOUT
 READ_SIZE = 1 << 18
 
 # Calls of a script that are sent at once; as many again may be under way. Enough to make a round trip cheap.
-PIPELINE_CALLS = 100
+PIPELINE_CALLS = 10
 
 # Keys and arguments of one run of a script.
 Call = tuple[Sequence[str], Sequence[bytes | str | int]]

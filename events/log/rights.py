@@ -34,7 +34,7 @@ _READ = (
 )
 _APPEND = ("+evalsha", "+eval", "+script|load", "+hset", "+hincrby", "+hdel", "+del", "+xadd", "+sadd", "+xtrim")
 # What the scripts call is checked against the user's rights, too.
-_IN_SCRIPTS = ("+zadd", "+zrem", "+zrangebyscore", "+type", "+xinfo", "+wait")
+_IN_SCRIPTS = ("+zadd", "+zscore", "+zrem", "+zrangebyscore", "+type", "+xinfo", "+wait")
 
 
 def rules_for(role: str, cluster: str, user: str) -> Sequence[str]:

@@ -2,18 +2,23 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import TypeGuard
 
 import pytest
 
 from events.embedded import EmbeddedRedis
-from events.errors import LogForked, LogMissing, LogUnavailable, UserError
+from events.errors import HaesError, LogForked, LogMissing, LogUnavailable, StaleDecision, UserError
 from events.log import redis as redis_log
 from events.log import redis_fitness
-from events.log.port import FOREIGN, Batch, LeaseInfo
+from events.log.port import FOREIGN, Appended, Batch, LeaseInfo
 from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
 from tests.events.hands import MICRO, RedisHands, forget_data
 from tests.events.kinds import happened, many
+
+
+def _is_done(result: Appended | HaesError) -> TypeGuard[Appended]:
+    return isinstance(result, Appended)
 
 
 @pytest.fixture
@@ -84,12 +89,12 @@ class TestStream:
             await other.close()
 
     async def test_old_command_ids_are_forgotten(self, hands: RedisHands) -> None:
-        """Command ids older than their age are removed by later appends, so that they do not pile up."""
+        """Command ids older than their age are removed by later appends, now and then, so that they do not pile up."""
         token = await hands.log.acquire("leader", "node1")
         for number in range(3):
             await hands.log.append([happened()], token=token, command=f"old/{number}")
         await hands.advance(redis_log.COMMAND_AGE + 1)
-        await hands.log.append([happened()], token=token, command="new")
+        await hands.log.append(many(64), token=token, command="new")
         assert await hands.ask("ZRANGE", hands.keys.done, 0, -1) == [b"new"]
         assert list(await hands.ask("HGETALL", hands.keys.results)) == [b"new"]
 
@@ -135,6 +140,31 @@ class TestStream:
                 await hands.log.append([happened()], token=token, command="1")
             await hands.ask("DEL", key)
         assert await hands.ask("EXISTS", hands.keys.events) == 0
+
+    async def test_batches_of_one_call_stand_for_themselves(self, hands: RedisHands) -> None:
+        """Of many small batches each is done, refused or repeated by itself, and sees what those before it did."""
+        token = await hands.log.acquire("leader", "node1")
+        batches = [Batch([happened("vm:1")], token, {"vm:1": number}, f"c{number}") for number in range(30)]
+        batches[7] = Batch([happened("vm:2"), happened("vm:1")], token, {"vm:2": 5}, "wrong")
+        batches[8:9] = [batches[6], Batch([happened("vm:1")], token, {"vm:1": 7}), batches[8]]
+        results = await hands.log.append_many(batches)
+        assert isinstance(results[7], StaleDecision)
+        assert isinstance(results[8], Appended)
+        assert results[8].repeated
+        assert results[8].first_n == 7
+        done = [result.first_n for place, result in enumerate(results) if place not in {7, 8} and _is_done(result)]
+        assert done == list(range(1, 31))
+        assert await hands.log.versions(["vm:1", "vm:2"]) == {"vm:1": 30, "vm:2": 0}
+
+    async def test_a_fault_within_a_call_keeps_what_was_done_before(self, hands: RedisHands) -> None:
+        """Where the server refuses a batch, those before it count, and those after it were not tried."""
+        token = await hands.log.acquire("leader", "node1")
+        await hands.ask("SET", hands.keys.results, "foreign")
+        batches = [Batch([happened()], token), Batch([happened()], token, None, "1"), Batch([happened()], token)]
+        first, *others = await hands.log.append_many(batches)
+        assert isinstance(first, Appended)
+        assert [type(other) for other in others] == [UserError, UserError]
+        assert (await hands.log.head()).n == 1
 
     async def test_many_writers_leave_one_order(self, hands: RedisHands) -> None:
         """Concurrent appends on one log are all there, each batch in one piece, numbers without a gap."""
