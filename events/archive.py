@@ -12,7 +12,7 @@ import os
 import zlib
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -80,7 +80,8 @@ async def write_segment(log: EventLog, folder: Path, first: int, last: int) -> S
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
     return Segment(first, last, path)
 
 
@@ -244,19 +245,3 @@ async def check_segment(log: EventLog, segment: Segment) -> str:
     for _ in entries:
         raise UserError(f"{segment.path}: the log does not have all of its events")
     return digest(segment)
-
-
-async def trim_limit(log: EventLog, folder: Path, readers: dict[str, int]) -> int:
-    """Returns the number up to which events may be trimmed: archived, below a snapshot, and read by every reader.
-
-    Args:
-        log: the log.
-        folder: where the segments lie; only ranges without a gap from the start count.
-        readers: reader -> number of the last event that it has read.
-    """
-    archived = 0
-    for segment in segments_in(folder):
-        if segment.first <= archived + 1:
-            archived = max(archived, segment.last)
-    snapshots = await log.snapshot_numbers()
-    return min([archived, snapshots[-1] if snapshots else 0, *readers.values()])

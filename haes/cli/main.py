@@ -20,6 +20,7 @@ COMMANDS = {
     "agent": "haes.cli.agent",
     "status": "haes.cli.status",
     "events": "haes.cli.events",
+    "readers": "haes.cli.readers",
     "add": "haes.cli.operate",
     "set": "haes.cli.operate",
     "remove": "haes.cli.operate",

@@ -5,6 +5,7 @@ import argparse
 from events.url import open_log
 from haes.cli.serve import serve
 from haes.cli.worker_options import add_worker_options, wanted
+from haes.live.archivist import Archivist
 from haes.live.manager import ManagerWorker
 from haes.live.process import Place, configure_logs, owner_name
 from haes.live.seen import SeenFile
@@ -25,7 +26,10 @@ def run(options: argparse.Namespace) -> int:
     log = open_log(want.log, want.cluster, want.configuration.durability)
     seen = SeenFile(place.directory / "manager.seen")
     owner = owner_name(options.node, "crm", want.directory)
-    worker = ManagerWorker(log, options.node, want.configuration.intervals, owner, seen)
+    configuration = want.configuration
+    archiving = configuration.archiving
+    archivist = None if archiving is None else Archivist(archiving, want.log, want.cluster)
+    worker = ManagerWorker(log, options.node, configuration.intervals, owner, seen, archivist)
 
     serve(options, want, place, log, worker, part="manager")
     return 0

@@ -6,6 +6,7 @@ resources, rules and settings are changed by commands, and the stream is the tru
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any
 
 from events.errors import UserError
@@ -46,6 +47,23 @@ class Intervals:
 
 
 @dataclass(frozen=True, slots=True)
+class Archiving:
+    """How old events leave the stream; without it the stream keeps everything.
+
+    Attributes:
+        directory: where segments lie; every host that runs a manager reaches it under this name.
+        interval: seconds between two looks of the leader whether there is enough for a segment.
+        segment_events: events of one segment.
+        keep_events: of the last events, how many stay in the stream in any case: so many are there without the archive.
+    """
+
+    directory: str
+    interval: float = 600.0
+    segment_events: int = 250_000
+    keep_events: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
 class NodeValues:
     """What a node offers, where it is not to be measured, and what fences it.
 
@@ -74,6 +92,7 @@ class ClusterConfiguration:
         rules: affinity rules as section configuration.
         settings: as `settings.changed` carries them.
         intervals: timing.
+        archiving: what becomes of old events.
     """
 
     name: str = "main"
@@ -85,6 +104,7 @@ class ClusterConfiguration:
     rules: str = ""
     settings: cluster_settings.Settings = field(default_factory=dict)
     intervals: Intervals = field(default_factory=Intervals)
+    archiving: Archiving | None = None
 
 
 class Misplaced(UserError):
@@ -97,6 +117,8 @@ class Misplaced(UserError):
 
 _LOWEST_INTERVAL = 0.1
 _LONGEST_INTERVAL = 3600.0
+# A day: longer, and a stream that grows quickly fills the server's memory unnoticed.
+_LONGEST_ARCHIVE_INTERVAL = 86400.0
 
 
 def check_cluster(data: Mapping[str, Any]) -> ClusterConfiguration:
@@ -105,7 +127,7 @@ def check_cluster(data: Mapping[str, Any]) -> ClusterConfiguration:
     Raises:
         Misplaced: a key or value is not allowed, or one is missing.
     """
-    known = {"cluster", "intervals", "nodes", "resources", "rules", "settings"}
+    known = {"archive", "cluster", "intervals", "nodes", "resources", "rules", "settings"}
     for key in data:
         if key not in known:
             raise Misplaced((key,), f"unknown key '{key}'; known are {', '.join(sorted(known))}")
@@ -128,6 +150,7 @@ def check_cluster(data: Mapping[str, Any]) -> ClusterConfiguration:
         rules=_rules(data.get("rules", ""), nodes),
         settings=_at(("settings",), cluster_settings.check_settings, data.get("settings", {}), "settings"),
         intervals=_intervals(_table(data, "intervals")),
+        archiving=_archiving(_table(data, "archive")) if "archive" in data else None,
     )
 
 
@@ -220,3 +243,22 @@ def _intervals(table: Mapping[str, Any]) -> Intervals:
             f"{2 * intervals.agent_round:g}",
         )
     return intervals
+
+
+def _archiving(table: Mapping[str, Any]) -> Archiving:
+    _known_keys(("archive",), table, {item.name for item in fields(Archiving)})
+    if "directory" not in table:
+        raise Misplaced(("archive",), "'directory' is missing in [archive]: the folder where segments lie")
+    given: dict[str, Any] = {
+        "directory": _at(("archive", "directory"), values.text, "archive", "directory", table["directory"])
+    }
+    for key, lowest in (("segment_events", 1), ("keep_events", 0)):
+        if key in table:
+            check = partial(values.count, "archive", key, table[key], lowest=lowest)
+            given[key] = _at(("archive", key), check)
+    if "interval" in table:
+        limits = {"lowest": _LOWEST_INTERVAL, "highest": _LONGEST_ARCHIVE_INTERVAL}
+        given["interval"] = _at(
+            ("archive", "interval"), partial(values.seconds, "archive", "interval", table["interval"], **limits)
+        )
+    return Archiving(**given)

@@ -5,6 +5,7 @@ nothing of what the lease is for.
 """
 
 import logging
+from collections.abc import Callable, Mapping
 
 from events.errors import Fenced, LeaseHeld
 from events.log.port import EventLog, Token
@@ -24,6 +25,7 @@ class HeldLease:
         owner: who holds it, for people.
         ttl: seconds of a term.
         token: the right to append; None while the lease is not held.
+        note: returns small values that are kept with the lease at each renewal.
     """
 
     def __init__(self, log: EventLog, name: str, owner: str, ttl: float) -> None:
@@ -32,6 +34,7 @@ class HeldLease:
         self.owner = owner
         self.ttl = ttl
         self.token: Token | None = None
+        self.note: Callable[[], Mapping[str, str]] = dict
         self._deadline = 0.0
 
     @property
@@ -64,7 +67,7 @@ class HeldLease:
             return False
         sent = boottime()
         try:
-            await self._log.renew(self.token, ttl=self.ttl)
+            await self._log.renew(self.token, ttl=self.ttl, note=self.note())
         except Fenced as error:
             _log.warning("lease '%s' is lost: %s", self.name, error)
             self.forget()

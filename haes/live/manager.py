@@ -6,7 +6,10 @@ The core decides in `haes/manager`; here are leases, waiting, the log's faults a
 import asyncio
 import copy
 import logging
+import math
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from typing import Any
 
 from events.envelope import Event
 from events.errors import HaesError
@@ -16,6 +19,7 @@ from haes.clock import boottime
 from haes.configuration.cluster import Intervals
 from haes.live import presence
 from haes.live.announce import announce, not_understood
+from haes.live.archivist import Archivist
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
 from haes.live.seen import SeenFile
@@ -31,8 +35,12 @@ from haes.state.restore import save_state
 _log = logging.getLogger(__name__)
 
 LEADER_LEASE = "leader"
-# Seconds between two looks at the leader's lease and at requests: what a failover and a command wait at most.
+# What the leader notes in its lease when archiving does not work.
+ARCHIVE_TROUBLE = "archive"
+# Seconds between two looks at the leader's lease and at requests: what a command waits at most. A lease that runs out
+# is looked at then, and not sooner after a look that came a little early than this many seconds.
 POLL_INTERVAL = 0.5
+SHORTEST_PAUSE = 0.01
 # Event types after which a leader does not wait for its next round: reports, and agents that come or leave.
 URGENT = frozenset({"job.done", "agent.reported", "agent.connected", "command.received"})
 # Seconds for a manager to write that it leaves, and to give its leases back.
@@ -79,18 +87,28 @@ class ManagerWorker(Worker):
     """One manager; its name is usually that of the node that it runs on."""
 
     def __init__(
-        self, log: EventLog, node: str, intervals: Intervals, owner: str, seen: SeenFile | None = None
+        self,
+        log: EventLog,
+        node: str,
+        intervals: Intervals,
+        owner: str,
+        seen: SeenFile | None = None,
+        archivist: Archivist | None = None,
     ) -> None:
         super().__init__(log, node, "crm", HeldLease(log, f"manager/{node}", owner, intervals.leader_lease), seen)
         self._intervals = intervals
         self._leader = HeldLease(log, LEADER_LEASE, owner, intervals.leader_lease)
         self._process = ManagerProcess(node)
         self._window = LoadWindow()
+        self._archivist = archivist
+        self._leader.note = self._leader_note
         self._grace_until = boottime() + intervals.agent_lease
         # Nodes whose leases the last round wanted, and those whose leases are held in order to fence them.
         self._wanted: set[str] = set()
         self._fencing: dict[str, HeldLease] = {}
         self._round_due = 0.0
+        # When the leader's lease runs out, as far as is known, by `boottime`.
+        self._free_at = math.inf
         self._news = False
         self._snapshot_n = 0
         self._regression: tuple[int, int] | None = None
@@ -107,6 +125,13 @@ class ManagerWorker(Worker):
         self._intervals = intervals
         self.lease.ttl = self._leader.ttl = intervals.leader_lease
 
+    def _tasks(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
+        return [] if self._archivist is None else [("archive", self._archivist.run(self._leader.valid))]
+
+    def _leader_note(self) -> dict[str, str]:
+        trouble = None if self._archivist is None else self._archivist.trouble
+        return {} if trouble is None else {ARCHIVE_TROUBLE: trouble}
+
     async def _begin(self) -> None:
         process = ManagerProcess(self.node)
         batch = await self._batch()
@@ -117,7 +142,9 @@ class ManagerWorker(Worker):
         self._snapshot_n = max(await self.log.snapshot_numbers(), default=0)
 
     def _pause(self) -> float:
-        return min(POLL_INTERVAL, self._round_due - boottime())
+        now = boottime()
+        pause = min(POLL_INTERVAL, self._round_due - now)
+        return pause if self.leads else min(pause, max(SHORTEST_PAUSE, self._free_at - now))
 
     def _is_urgent(self, event: Event) -> bool:
         if not self.leads or event.type not in URGENT:
@@ -183,7 +210,10 @@ class ManagerWorker(Worker):
     async def _stand_by(self, *, due: bool) -> None:
         """Follows, and takes the leader's lease as soon as it is free and the core wants it."""
         # A lease of one's own without leading is left over from a round that came to nothing.
-        free = self._leader.valid() or presence.is_over((await self.log.leases()).get(LEADER_LEASE))
+        lease = (await self.log.leases()).get(LEADER_LEASE)
+        free = self._leader.valid() or presence.is_over(lease)
+        left = None if lease is None else lease.expires_in
+        self._free_at = math.inf if left is None or left <= 0 else boottime() + left
         if not (due or free):
             return
         batch = await self._batch()

@@ -6,7 +6,7 @@ Reads only. What the stream alone says comes from `haes replay`; here is what on
 from typing import Any
 
 from events.log.port import EventLog, LeaseInfo
-from haes.live.manager import LEADER_LEASE
+from haes.live.manager import ARCHIVE_TROUBLE, LEADER_LEASE
 from haes.live.presence import agent_lease, held_by_agent, is_over
 from haes.live.requests import pending_requests
 from haes.live.telemetry import LoadWindow
@@ -59,8 +59,11 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
 def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
     """Returns what somebody should look at, worst first; empty when all is well."""
     found = []
-    if is_over(leases.get(LEADER_LEASE)):
+    leader = leases.get(LEADER_LEASE)
+    if leader is None or is_over(leader):
         found.append("no manager leads: nothing is decided until one is started")
+    elif ARCHIVE_TROUBLE in leader.note:
+        found.append(f"archiving does not work, so the stream grows: {leader.note[ARCHIVE_TROUBLE]}")
     found += [
         f"node {node} is {node_state}"
         for node, node_state in sorted(state.nodes.items())

@@ -11,8 +11,9 @@ from contextlib import suppress
 from typing import Any
 
 from events.envelope import Event
-from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
+from events.errors import Fenced, LogFault, LogTruncated, LogUnavailable, StaleDecision
 from events.log.port import EventLog
+from events.readers import position_note
 from haes.configuration.cluster import Intervals
 from haes.live.follow import FOLLOW_INTERVAL
 from haes.live.lease import HeldLease
@@ -45,6 +46,8 @@ class Worker(ABC):
         self.lease = lease
         self._stop = asyncio.Event()
         self.replica = Replica(log, self._see)
+        # While it is there, nothing is trimmed that it has not read.
+        lease.note = lambda: position_note(self.replica.state.n)
         self.by = f"{node}/{part}"
         self._wake = asyncio.Event()
         self._fault: LogFault | None = None
@@ -226,8 +229,15 @@ class Worker(ABC):
 
     async def _face(self, fault: LogFault) -> None:
         """Meets a log that is not the one it was: reads it anew, then says what is missing."""
-        _log.error("the log is not what it was: %s", fault)
         known = self.replica.state.n
+        if isinstance(fault, LogTruncated):
+            # Slept for so long that what it did not read was trimmed; a snapshot stands for that, and nothing is lost.
+            _log.warning("%s; going on from a snapshot", fault)
+            await self.replica.open()
+            if self.replica.state.n >= known:
+                self._fault = None
+                return
+        _log.error("the log is not what it was: %s", fault)
         await self.replica.rebuild()
         await self._wait_for_known_log()
         await self._raise_generation()

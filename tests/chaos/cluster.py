@@ -15,7 +15,7 @@ from pathlib import Path
 from events.envelope import Event
 from events.errors import LogUnavailable
 from events.history import History
-from events.log.port import FOREIGN
+from events.log.port import FOREIGN, Head
 from events.log.redis import RedisLog
 from haes.drivers.process.keeper import clean
 from haes.live.outcome import CommandWatch, Outcome, follow_command
@@ -44,6 +44,14 @@ fence_delay = {fence_delay}
 sample = 1
 snapshot_events = 50
 """
+# So little is kept that the stream of a few motions is cut.
+_ARCHIVE = """\
+[archive]
+directory = "{folder}"
+interval = 1
+segment_events = 20
+keep_events = 10
+"""
 # Takes a lock that only one process in the world may have, and notes it when somebody else has it.
 _SERVICE = 'exec 9>>"$LOCK"; flock -n 9 || { echo "$HAES_SERVICE" >>"$DOUBLE"; exit 1; }; exec sleep 100000'
 
@@ -60,6 +68,7 @@ class LiveCluster:
         urls: node -> URL by which its processes reach the log, where it is another one.
         settings: of the `crs` section.
         extra: service -> further lines of its table.
+        archive: where the leader keeps old events, None to let it keep everything in the stream.
     """
 
     folder: Path
@@ -70,6 +79,7 @@ class LiveCluster:
     urls: dict[str, str] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
+    archive: Path | None = None
     name: str = "chaos"
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     processes: dict[tuple[str, str], asyncio.subprocess.Process] = field(default_factory=dict)
@@ -101,6 +111,8 @@ class LiveCluster:
             text += f'[resources."{service}"]\nnode = "{node}"\ncommand = ["sh", "-c", {json.dumps(_SERVICE)}]\n'
             text += f'environment = {{ LOCK = "{lock}", DOUBLE = "{self.double}" }}\nstop_timeout = 5\n'
             text += self.extra.get(service, "")
+        if self.archive is not None:
+            text += _ARCHIVE.format(folder=self.archive)
         if self.settings:
             text += "[settings.crs]\n" + "".join(
                 f"{key} = {json.dumps(value)}\n" for key, value in self.settings.items()
@@ -187,7 +199,31 @@ class LiveCluster:
         log = self.log()
         await log.open()
         try:
-            return [event async for event in log.read_all(lenient=True)]
+            return [event async for event in History(log, self.archive, lenient=True).events()]
+        finally:
+            await log.close()
+
+    async def head(self) -> Head:
+        """Returns where the log ends."""
+        log = self.log()
+        await log.open()
+        try:
+            return await log.head()
+        finally:
+            await log.close()
+
+    async def until_trimmed(self, n: int, seconds: float = REST_LIMIT) -> None:
+        """Waits until the stream does not have an event any more."""
+        log = self.log()
+        await log.open()
+        try:
+            async with asyncio.timeout(seconds):
+                while await History(log).first_in_stream() <= n:
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            raise AssertionError(
+                f"not within {seconds:g} s: event {n} is trimmed\n{self.describe(await self.state())}"
+            ) from None
         finally:
             await log.close()
 
@@ -262,7 +298,7 @@ class LiveCluster:
         log = self.log()
         await log.open()
         try:
-            return await verify(History(log))
+            return await verify(History(log, self.archive))
         finally:
             await log.close()
 

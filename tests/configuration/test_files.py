@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.errors import UserError
+from haes.configuration.cluster import Archiving
 from haes.configuration.file import parse_cluster, read_cluster
 from haes.configuration.locate import line_of
 from haes.configuration.resource import check_changes
@@ -38,6 +39,9 @@ def test_a_good_file_is_read_whole() -> None:
     assert web["service"] == {"command": ["sleep", "a b"], "stop_timeout": 5.0}
     assert (web["state"], web["max_restart"], web["node"]) == ("started", 1, "node1")
     assert cluster.settings == {"crs": {"ha": "dynamic"}}
+    assert cluster.archiving is None
+    archiving = parse_cluster(f'{GOOD}\n[archive]\ndirectory = "/segments"\nkeep_events = 7\n', "x").archiving
+    assert archiving == Archiving("/segments", keep_events=7)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +64,13 @@ def test_a_good_file_is_read_whole() -> None:
         ("[cluster]", "[clutser]", "x:1: unknown key 'clutser'"),
         ("[cluster]", "[intervals]\nround = 0\n[cluster]", "x:2: intervals: 'round' cannot be 0"),
         ("[cluster]", "[intervals]\nagent_lease = 1\n[cluster]", "x:2: 'agent_lease' cannot be 1; allowed is at least"),
+        ("[cluster]", "[archive]\n[cluster]", "x:1: 'directory' is missing in [archive]"),
+        (
+            "[cluster]",
+            '[archive]\ndirectory = "a"\nsegment_events = 0\n[cluster]',
+            "x:3: archive: 'segment_events' cannot be 0",
+        ),
+        ("[cluster]", '[archive]\ndirectory = "a"\npace = 1\n[cluster]', "x:3: archive: unknown key 'pace'"),
         ("[cluster]", "[cluster", "x: "),
     ],
 )

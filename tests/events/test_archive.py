@@ -10,7 +10,6 @@ from events.archive import (
     digest,
     read_segment,
     segments_in,
-    trim_limit,
     write_segment,
 )
 from events.errors import LogTruncated, UserError
@@ -78,17 +77,3 @@ async def test_only_whole_segments_appear(tmp_path: Path) -> None:
         await write_segment(log, tmp_path, 1, 11)
     assert not segments_in(tmp_path)
     assert not list(tmp_path.glob("*"))
-
-
-async def test_trimming_stays_below_archive_snapshot_and_readers(tmp_path: Path) -> None:
-    """The limit is the least of what is archived without a gap, the last snapshot, and every reader's position."""
-    log = await _log(100)
-    assert await trim_limit(log, tmp_path, {}) == 0
-    await write_segment(log, tmp_path, 1, 40)
-    await write_segment(log, tmp_path, 61, 80)
-    assert await trim_limit(log, tmp_path, {}) == 0
-    await log.put_snapshot(70, b"")
-    assert await trim_limit(log, tmp_path, {}) == 40
-    assert await trim_limit(log, tmp_path, {"node3/crm": 12}) == 12
-    await write_segment(log, tmp_path, 41, 60)
-    assert await trim_limit(log, tmp_path, {}) == 70

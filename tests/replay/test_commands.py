@@ -29,11 +29,13 @@ def test_a_trimmed_stream_answers_as_before(tmp_path: Path, log: tuple[str, ...]
     """With the archive every answer is the one from before trimming; without it the gap is named."""
     folder = tmp_path / "archive"
     before = [haes(*question, *log)[0] for question in QUESTIONS]
-    for _ in range(2):
+    removed = 0
+    for _ in range(3):
         for step in ("write", "check", "trim"):
             rows = json.loads(haes("archive", step, folder, "--json", *log)[0])
             assert rows, step
-        assert rows[0]["removed"] > 0
+        removed += rows[0]["removed"]
+    assert removed > 118
     # By now the record of the first segment is in the archive itself.
     assert [haes(*question, "--archive", folder, *log)[0] for question in QUESTIONS] == before
     assert "0 findings" in haes("verify", "--archive", folder, *log)[0]
