@@ -8,7 +8,7 @@ from typing import Protocol
 
 from events.log.port import Token
 from haes.drivers.port import Driver
-from haes.live.telemetry import Sample
+from haes.telemetry import Sample
 
 
 class LiveNode(Protocol):

@@ -14,7 +14,7 @@ from events.errors import HaesError
 from events.log.port import Token
 from haes.clock import boottime
 from haes.drivers.port import Emit
-from haes.live.telemetry import Sample
+from haes.telemetry import Sample
 
 
 class PretendNode:

@@ -8,7 +8,7 @@ from haes.drivers.by_kind import DriverByKind
 from haes.drivers.process.load import machine_load, machine_size
 from haes.drivers.process.node import ProcessNode
 from haes.live.pretend import PretendNode
-from haes.live.telemetry import Sample
+from haes.telemetry import Sample
 
 
 class RealNode:

@@ -1,83 +1,25 @@
-"""Samples of load on their way from agents to the leader: written beside the log, averaged over a window.
+"""Samples of load on their way from agents to the leader: written beside the log, read on as they come."""
 
-A sample names its node, what the node offers, and what it and each of its services use at that moment. Decisions use
-the mean of a window, so that one odd sample moves nothing, and name the last sample in it.
-"""
+from events.log.side import START_ID, SideStreams
+from haes.telemetry import STREAM, Sample, SampleWindow, encode
 
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-import msgpack
-
-from events.log.side import START_ID, SideEntry, SideStreams
-from haes.manager.inputs import Loads
-from haes.scheduling.stats import NodeStats, ResourceStats
-from haes.state.cluster import ClusterState
-
-STREAM = "telemetry"
 # Entries that the stream keeps at most: 16 nodes that sample every second, for an hour.
 KEPT = 60_000
 # Seconds that samples are kept: long against any window, so that a new leader knows what its predecessor knew.
 MAX_AGE = 3600.0
-_MILLI = 1000.0
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What one agent measured.
-
-    Attributes:
-        node: the agent's node.
-        maxcpu: cores that the node offers.
-        maxmem: bytes of memory that it offers.
-        cpu: cores in use.
-        mem: bytes in use.
-        services: resource -> (cores, bytes) in use.
-    """
-
-    node: str
-    maxcpu: float
-    maxmem: int
-    cpu: float
-    mem: int
-    services: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
 
 async def publish(side: SideStreams, sample: Sample) -> str:
     """Writes a sample and returns its name."""
-    services = [[name, cpu, mem] for name, (cpu, mem) in sorted(sample.services.items())]
-    data = msgpack.packb([sample.maxcpu, sample.maxmem, sample.cpu, sample.mem, services])
-    return await side.add(STREAM, {"node": sample.node, "data": data}, keep=KEPT, max_age=MAX_AGE)
+    return await side.add(STREAM, encode(sample), keep=KEPT, max_age=MAX_AGE)
 
 
-def decode(entry: SideEntry) -> Sample | None:
-    """Returns the sample of an entry, or None when it is not one: odd data must not stop a leader."""
-    try:
-        maxcpu, maxmem, cpu, mem, services = msgpack.unpackb(entry.fields["data"])
-        return Sample(
-            entry.fields["node"].decode(),
-            float(maxcpu),
-            int(maxmem),
-            float(cpu),
-            int(mem),
-            {str(name): (float(used), int(size)) for name, used, size in services},
-        )
-    except (KeyError, TypeError, ValueError, msgpack.exceptions.UnpackException):
-        return None
-
-
-class LoadWindow:
-    """The samples of the last so many seconds, as a leader reads them.
-
-    Attributes:
-        dropped: entries that were no samples.
-    """
+class LoadWindow(SampleWindow):
+    """The samples of the last so many seconds, as a leader reads them."""
 
     def __init__(self) -> None:
-        self._samples: deque[tuple[float, str, Sample]] = deque()
+        super().__init__()
         self._position = START_ID
-        self.dropped = 0
 
     async def read(self, side: SideStreams, window: float) -> None:
         """Reads what is new and lets go of what is older than the window, counted from the newest sample."""
@@ -85,69 +27,4 @@ class LoadWindow:
             for entry in found:
                 self.add(entry)
             self._position = found[-1].id
-        self._forget(window)
-
-    def add(self, entry: SideEntry) -> None:
-        """Takes an entry into account."""
-        sample = decode(entry)
-        if sample is None:
-            self.dropped += 1
-        else:
-            self._samples.append((int(entry.id.partition("-")[0]) / _MILLI, entry.id, sample))
-
-    def _forget(self, window: float) -> None:
-        if self._samples:
-            oldest = self._samples[-1][0] - window
-            while self._samples[0][0] < oldest:
-                self._samples.popleft()
-
-    def loads(self, state: ClusterState) -> Loads:
-        """Returns the means over the window as a round uses them; what was never measured is left out."""
-        nodes: dict[str, list[Sample]] = {}
-        services: dict[str, list[tuple[float, int]]] = {}
-        for _, _, sample in self._samples:
-            nodes.setdefault(sample.node, []).append(sample)
-            for name, used in sample.services.items():
-                # A service that moved is judged by what it uses, wherever that was measured.
-                services.setdefault(name, []).append(used)
-        offers = {node: samples[-1] for node, samples in nodes.items()}
-        limits = {
-            resource: ResourceStats(*_limits(state, resource, offers), *_limits(state, resource, offers))
-            for resource in state.configurations
-        }
-        return Loads(
-            capacities={node: NodeStats(last.maxcpu, last.maxmem, 0.0, 0) for node, last in offers.items()},
-            limits=limits,
-            node_loads={
-                node: NodeStats(
-                    offers[node].maxcpu,
-                    offers[node].maxmem,
-                    _mean([sample.cpu for sample in samples]),
-                    int(_mean([sample.mem for sample in samples])),
-                )
-                for node, samples in nodes.items()
-            },
-            resource_loads={
-                resource: ResourceStats(
-                    _mean([cpu for cpu, _ in used]),
-                    int(_mean([mem for _, mem in used])),
-                    *_limits(state, resource, offers),
-                )
-                for resource, used in services.items()
-                if resource in state.configurations
-            },
-            sample=self._samples[-1][1] if self._samples else None,
-        )
-
-
-def _mean(values: list[float] | list[int]) -> float:
-    return sum(values) / len(values)
-
-
-def _limits(state: ClusterState, resource: str, offers: Mapping[str, Sample]) -> tuple[float, int]:
-    """Returns what a resource may use at most: what is configured, else all that its node offers."""
-    configuration = state.configurations[resource]
-    offer = offers.get(configuration.node)
-    cpus = configuration.limits.get("cpus", offer.maxcpu if offer else 1.0)
-    memory = configuration.limits.get("memory", offer.maxmem if offer else 1)
-    return cpus, memory
+        self.forget(window)
