@@ -41,11 +41,11 @@ class Sample:
     services: Mapping[str, tuple[float, int]] = field(default_factory=dict)
 
 
-def encode(sample: Sample) -> dict[str, str | bytes]:
+def encode(sample: Sample) -> dict[str, bytes]:
     """Returns the fields of an entry for a sample."""
     services = [[name, cpu, mem] for name, (cpu, mem) in sorted(sample.services.items())]
     data = msgpack.packb([sample.maxcpu, sample.maxmem, sample.cpu, sample.mem, services])
-    return {"node": sample.node, "data": data}
+    return {"node": sample.node.encode(), "data": data}
 
 
 def decode(entry: SideEntry) -> Sample | None:

@@ -66,7 +66,7 @@ class MemoryLog(EventLog):
         self._done: dict[str, Appended] = {}
         self._grown = asyncio.Event()
         self._snapshots: dict[int, bytes] = {}
-        self._side = MemorySideStreams()
+        self._side = MemorySideStreams(clock)
 
     @property
     def side(self) -> SideStreams:

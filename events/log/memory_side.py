@@ -1,6 +1,6 @@
 """Streams beside a log in memory; see `SideStreams`. Nothing ages here: a simulation is short."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind, place_of
 
@@ -8,9 +8,15 @@ from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind, place_o
 class MemorySideStreams(SideStreams):
     """The streams beside a log in memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """Makes them.
+
+        Args:
+            clock: returns seconds.
+        """
+        self._clock = clock
         self._streams: dict[str, list[SideEntry]] = {}
-        self._last = 0
+        self._last = (0, 0)
 
     async def add(
         self,
@@ -21,10 +27,12 @@ class MemorySideStreams(SideStreams):
         max_age: float | None = None,  # noqa: ARG002 - see above
     ) -> str:
         """See SideStreams."""
-        self._last += 1
+        milliseconds, number = self._last
+        now = max(milliseconds, int(self._clock() * 1000))
+        self._last = (now, number + 1 if now == milliseconds else 0)
         stream = self._streams.setdefault(name, [])
         values = {key: value.encode() if isinstance(value, str) else value for key, value in fields.items()}
-        stream.append(SideEntry(f"{self._last}-0", values))
+        stream.append(SideEntry(f"{self._last[0]}-{self._last[1]}", values))
         del stream[:-keep]
         return stream[-1].id
 

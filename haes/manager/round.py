@@ -47,7 +47,7 @@ class Leader:
         """Decides one round."""
         assert batch.state is not None  # noqa: S101 - leaders decide on a working copy
         round_ = Round(batch.state, batch, inputs, self.rules or RulesInUse(), streak=inputs.streak)
-        round_.modes = {node: _mode(round_, node) for node in round_.state.nodes}
+        round_.modes = {node: mode_of(round_, node) for node in round_.state.nodes}
         nodes_changed = inputs.online.keys() != batch.state.nodes.keys()
         nodes.observe(round_)
         if not inputs.outside and not nodes.is_operational(round_, inputs.node):
@@ -102,7 +102,8 @@ class Leader:
         _settle(round_, only)
 
 
-def _mode(round_: Round, node: str) -> str:
+def mode_of(round_: Round, node: str) -> str:
+    """Returns the mode of a node's agent; one that has not reported yet counts as active."""
     agent = round_.state.agents.get(node)
     return "active" if agent is None else agent.mode
 

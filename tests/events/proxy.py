@@ -4,7 +4,7 @@ import asyncio
 import re
 from contextlib import suppress
 
-# The first argument of an append: a random id of 16 hexadecimal digits, as it goes over the wire.
+# A random id of 16 hexadecimal digits as it goes over the wire: the nonce of a token, or the id of a command.
 _COMMAND_ID = re.compile(rb"\$16\r\n([0-9a-f]{16})\r\n")
 
 
@@ -133,10 +133,11 @@ class Proxy:
         _close(ends)
 
     def _is_first(self, data: bytes) -> bool:
-        command = _COMMAND_ID.search(data)
-        if command is None or command[1] in self._seen:
+        # The first is the nonce of the writer's token.
+        _, command, *_ = [*_COMMAND_ID.findall(data), None, None]
+        if command is None or command in self._seen:
             return False
-        self._seen.add(command[1])
+        self._seen.add(command)
         return True
 
 

@@ -1,0 +1,117 @@
+"""Motions of a live cluster are decided again from the samples beside the log; what comes out must be what is recorded.
+
+The state is that of the event before; the samples are those of the window that ends with the one that the motion names.
+They are kept for an hour or so: of older motions nothing can be said.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+from events.envelope import Event
+from events.log.side import START_ID, SideEntry, SideStreams, place_of
+from haes import settings
+from haes.balancer.balance import balance
+from haes.manager.context import Round
+from haes.manager.inputs import Claim, RoundInputs
+from haes.manager.loads import build_usage
+from haes.manager.round import mode_of
+from haes.manager.rules_in_use import build_rules
+from haes.state.batch import Batch
+from haes.state.cluster import ClusterState
+from haes.telemetry import STREAM, SampleWindow, taken_at
+from replay.checks.check import Check
+from replay.decisions import differing_fields
+
+
+async def read_samples(side: SideStreams) -> Sequence[SideEntry]:
+    """Returns every sample that is still there, oldest first."""
+    samples: list[SideEntry] = []
+    position = START_ID
+    while found := (await side.read({STREAM: position})).get(STREAM):
+        samples += found
+        position = found[-1].id
+    return samples
+
+
+class Measured(Check):
+    """Decides motions again whose samples are known."""
+
+    name = "decisions"
+
+    def __init__(self, samples: Sequence[SideEntry]) -> None:
+        super().__init__()
+        self._samples = samples
+        self._places = [place_of(sample.id) for sample in samples]
+        self._again = 0
+        self._expired = 0
+
+    def before(self, event: Event, state: ClusterState) -> None:
+        """See Check."""
+        if event.type != "balance.motion" or event.payload.get("sample") is None:
+            return
+        window, is_whole = self._window(event.payload["sample"], state)
+        if window is None:
+            self._expired += 1
+            return
+        again = decide_again(event, state, window)
+        if again is not None and not (parts := differing_fields(event, again)):
+            self._again += 1
+        elif not is_whole:
+            self._expired += 1
+        elif again is None:
+            self.wrong(event, f"motion {event.payload['number']}: decided again from its samples, no motion comes out")
+        else:
+            self.wrong(event, f"motion {event.payload['number']}: recorded / decided again from its samples: {parts}")
+
+    def _window(self, last: str, state: ClusterState) -> tuple[SampleWindow | None, bool]:
+        """Returns the samples up to one of them, and whether the first of the window is certainly still there."""
+        end = bisect_left(self._places, place_of(last))
+        if end == len(self._places) or self._places[end] != place_of(last):
+            return None, False
+        seconds = float(settings.crs(state.settings, "ha-load-average-window"))
+        oldest = taken_at(self._samples[end]) - seconds
+        window = SampleWindow()
+        begin = bisect_left(self._samples, oldest, hi=end, key=taken_at)
+        for sample in self._samples[begin : end + 1]:
+            window.add(sample)
+        window.forget(seconds)
+        return window, begin > 0
+
+    @property
+    def looked_at(self) -> int:
+        """How many motions name samples."""
+        return self._again + self._expired + len(self.findings)
+
+    def end(self, state: ClusterState) -> str:  # noqa: ARG002 - see Check
+        """See Check."""
+        if not self.looked_at:
+            return "not recorded: no motion names the samples that it was decided on"
+        said = f"{self._again} motions come out again from their samples"
+        return said + (f"; the samples of {self._expired} have expired" if self._expired else "")
+
+
+def decide_again(event: Event, state: ClusterState, window: SampleWindow) -> Event | None:
+    """Returns the motion that the balancer chooses on a state and its samples, None when it chooses none.
+
+    Args:
+        event: the motion as it is recorded.
+        state: the state before it.
+        window: the samples.
+    """
+    copy = state.working_copy()
+    batch = Batch(copy, event.by, event.at)
+    inputs = RoundInputs(
+        at=event.at,
+        node=event.by.partition("/")[0],
+        online={node: node in state.present for node in state.members},
+        quorate=True,
+        claim_agent=lambda _node: Claim.REFUSED,
+        loads=lambda: window.loads(copy),
+        outside=True,
+    )
+    # The round in which it was issued counted itself.
+    round_ = Round(copy, batch, inputs, build_rules(copy, copy.rules_nodes), streak=event.payload["streak"] - 1)
+    round_.modes = {node: mode_of(round_, node) for node in copy.nodes}
+    build_usage(round_)
+    balance(round_)
+    return next((again for again in batch.events if again.type == "balance.motion"), None)
