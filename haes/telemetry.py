@@ -95,6 +95,18 @@ class SampleWindow:
             while self._samples[0][0] < oldest:
                 self._samples.popleft()
 
+    def others(self) -> dict[str, tuple[float, int]]:
+        """Returns node -> the mean of cores and bytes that are in use by others than its services."""
+        found: dict[str, list[tuple[float, int]]] = {}
+        for _, _, sample in self._samples:
+            cpu = sample.cpu - sum(used for used, _ in sample.services.values())
+            mem = sample.mem - sum(size for _, size in sample.services.values())
+            found.setdefault(sample.node, []).append((max(0.0, cpu), max(0, mem)))
+        return {
+            node: (_mean([cpu for cpu, _ in used]), int(_mean([mem for _, mem in used])))
+            for node, used in found.items()
+        }
+
     def loads(self, state: ClusterState) -> Loads:
         """Returns the means over the window as a round uses them; what was never measured is left out."""
         nodes: dict[str, list[Sample]] = {}

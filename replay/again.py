@@ -67,7 +67,7 @@ async def run_again(scenario: Scenario, overrides: Sequence[str] = (), since: in
                 batch.emit("settings.changed", "settings", about=", ".join(overrides), settings=changed)
                 await world.write(batch)
 
-        world.after_rounds = lambda: _note_imbalance(world, story)
+        world.after_rounds = lambda: note_imbalance(world, story)
         if since:
             world.after_write = change
         else:
@@ -82,7 +82,7 @@ async def run_again(scenario: Scenario, overrides: Sequence[str] = (), since: in
     return story
 
 
-def _note_imbalance(world: World, story: Again) -> None:
+def note_imbalance(world: World, story: Again) -> None:
     """Measures with one yardstick, whatever the scheduler mode looks at: the loads of nodes that are online."""
     loads = measure(world.hardware, world.state)
     nodes = {node: loads.node_loads[node] for node in world.state.online_nodes()}

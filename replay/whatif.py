@@ -11,6 +11,7 @@ from haes.settings import Settings, crs
 from replay.again import Again
 from replay.decisions import differing_fields, essence
 from replay.moments import say_moment
+from replay.recording import Recording
 
 PERCENT = 100
 # Lines of the course of the imbalance: enough to see where the two stories go.
@@ -244,3 +245,63 @@ def _course(
         if at >= begin
     ]
     return [next(same) for _, same in groupby(points, key=lambda point: point[1:])]
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedComparison:
+    """The same for a live cluster, whose recording was played twice.
+
+    Attributes:
+        comparison: of the two stories that were played; `recorded` is the one with the recorded settings.
+        recording: what was played.
+        leaves: where the story with the recorded settings leaves what the balancer really did; None when it does not.
+    """
+
+    comparison: Comparison
+    recording: Recording
+    leaves: str | None
+
+    def to_data(self) -> dict[str, Any]:
+        """Returns the comparison as JSON-like data."""
+        recording = self.recording
+        really = {"motions": len(recording.motions), "failed": recording.failed}
+        span = {"from": recording.begin, "until": recording.end}
+        return {"played": span, "really": really, "leaves": self.leaves, **self.comparison.to_data()}
+
+    def to_text(self) -> str:
+        """Returns the comparison as lines for people."""
+        recording = self.recording
+        lines = [
+            f"Played from {say_moment(recording.begin)} to {say_moment(recording.end)}: the recorded loads, commands,",
+            "failing motions and absences of nodes, in a simulated cluster, once with the recorded settings and once",
+            "with the others. The balancer begins without memory of what was before.",
+            "",
+            f"Really the balancer issued {len(recording.motions)} motions; failed motions: {recording.failed}.",
+            f"The story with the recorded settings {self.leaves or 'has the same motions'}.",
+            "",
+        ]
+        return "\n".join(lines) + self.comparison.to_text()
+
+
+def compare_played(recording: Recording, recorded: Again, otherwise: Again) -> PlayedComparison:
+    """Compares what was played with the recorded settings and with others, and the former with what really was."""
+    played = [
+        (event.at, event.payload["leader"], event.payload["target"])
+        for event in recorded.events
+        if event.type == "balance.motion"
+    ]
+    return PlayedComparison(compare(recorded, otherwise, recording.settings), recording, _leaves(recording, played))
+
+
+def _leaves(recording: Recording, played: Sequence[tuple[float, str, str]]) -> str | None:
+    for number, (real, again) in enumerate(zip_longest(recording.motions, played), 1):
+        if real is None:
+            at, leader, target = again
+            return f"leaves this at motion {number}: {leader} to {target} at {say_moment(at)}, where really was none"
+        was = f"{real.leader} to {real.target} at {say_moment(real.at)}"
+        if again is None:
+            return f"leaves this at motion {number}, which it does not have: {was}"
+        if again[1:] != (real.leader, real.target):
+            at, leader, target = again
+            return f"leaves this at motion {number}: {leader} to {target} at {say_moment(at)} instead of {was}"
+    return None

@@ -3,15 +3,21 @@
 import argparse
 import asyncio
 import json
+from contextlib import aclosing
 
 from events.errors import UserError
+from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from haes.simulation.scenario import Scenario
 from replay.again import recorded_scenario, run_again
+from replay.checks.measured import read_samples
 from replay.decisions import essence
-from replay.history import open_history
+from replay.history import open_history, wanted_events
 from replay.points import find_point
-from replay.whatif import compare
+from replay.recording import read_recording
+from replay.stage import play_again
+from replay.whatif import Comparison, PlayedComparison, compare, compare_played
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -40,16 +46,35 @@ def run(options: argparse.Namespace) -> int:
 async def _run(options: argparse.Namespace) -> int:
     async with connect(options.log, options.cluster) as log:
         history = await open_history(log, options.archive, lenient=False)
-        recorded = [event async for event in history.events()]
-        if not recorded:
+        if not (await log.head()).n:
             raise no_events(options.cluster)
-        since = 0 if options.begin is None else (await find_point(history, options.begin)).n
-    scenario = recorded_scenario(recorded)
+        scenario = await _scenario(history)
+        comparison = await (
+            _compare_played(history, options) if scenario is None else _compare(history, scenario, options)
+        )
+    print(json.dumps(comparison.to_data(), indent=2) if options.json else comparison.to_text())  # noqa: T201
+    return 0
+
+
+async def _scenario(history: History) -> Scenario | None:
+    """Returns the inputs of the simulation that wrote the stream, None when it is that of a live cluster."""
+    async with aclosing(wanted_events(history, lambda type_, _: type_ == b"simulation.started")) as events:
+        async for event in events:
+            return recorded_scenario([event])
+    return None
+
+
+async def _compare(history: History, scenario: Scenario, options: argparse.Namespace) -> Comparison:
+    recorded = [event async for event in history.events()]
+    since = 0 if options.begin is None else (await find_point(history, options.begin)).n
     before = await run_again(scenario)
     if [essence(event) for event in before.events] != [essence(event) for event in recorded[: len(before.events)]]:
         raise UserError("the recorded story does not come out again (haes verify says where), so none compares with it")
     if since >= len(before.events):
         raise UserError(f"--from {options.begin}: the simulation had ended by then, at event {len(before.events)}")
-    comparison = compare(before, await run_again(scenario, options.overrides, since), scenario.settings, since)
-    print(json.dumps(comparison.to_data(), indent=2) if options.json else comparison.to_text())  # noqa: T201
-    return 0
+    return compare(before, await run_again(scenario, options.overrides, since), scenario.settings, since)
+
+
+async def _compare_played(history: History, options: argparse.Namespace) -> PlayedComparison:
+    recording = await read_recording(history, await read_samples(history.log.side), options.begin)
+    return compare_played(recording, await play_again(recording), await play_again(recording, options.overrides))

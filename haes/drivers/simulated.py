@@ -17,10 +17,10 @@ _FAILING = re.compile(r"^fa:\d(?P<start>\d)(?P<move>\d)(?P<stop>\d)?(?P<exists>\
 class SimulatedDriver:
     """Resources on one simulated node."""
 
-    kinds = frozenset({"vm", "ct", "fa"})
     balances = False
 
     def __init__(self, node: str, hardware: Hardware, state: ClusterState) -> None:
+        self.kinds = hardware.kinds
         self._node = node
         self._hardware = hardware
         self._state = state

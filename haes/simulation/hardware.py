@@ -11,6 +11,9 @@ LOCK_TIMEOUT = 120
 WATCHDOG_TIMEOUT = 60
 
 
+KINDS = frozenset({"vm", "ct", "fa"})
+
+
 @dataclass(slots=True)
 class Machine:
     """One simulated node.
@@ -22,6 +25,7 @@ class Machine:
         version: of the node software.
         runs: resource -> whether it runs here; resources that were never here are missing.
         watchdogs: handle -> time when it was last fed.
+        other: cores and bytes that are in use by others than its resources.
     """
 
     power: bool
@@ -34,6 +38,7 @@ class Machine:
     going: str | None = None
     runs: dict[str, bool] = field(default_factory=dict)
     watchdogs: dict[int, float] = field(default_factory=dict)
+    other: tuple[float, int] = (0.0, 0)
 
 
 class Hardware:
@@ -44,6 +49,7 @@ class Hardware:
         limits: resource -> maxcpu, maxmem.
         loads: resource -> cpu, mem.
         attempts: (start or move, resource) -> failures so far, for resources that fail on purpose.
+        kinds: kinds of resources that can be run.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -51,6 +57,7 @@ class Hardware:
         self.limits = {name: dict(values) for name, values in scenario.limits.items()}
         self.loads = {name: dict(values) for name, values in scenario.loads.items()}
         self.attempts: dict[tuple[str, str], int] = {}
+        self.kinds = KINDS
         self._locks: dict[str, tuple[str, float]] = {}
         self._watchdog_count = 0
 

@@ -40,7 +40,7 @@ def measure(hardware: Hardware, state: ClusterState) -> Loads:
 def _node_loads(
     hardware: Hardware, state: ClusterState, loads: dict[str, ResourceStats]
 ) -> tuple[dict[str, NodeStats], list[_Remark]]:
-    used = {node: [0.0, 0] for node in hardware.machines}
+    used = {node: list(machine.other) for node, machine in hardware.machines.items()}
     full = {
         node: (
             machine.capacity.get("maxcpu", DEFAULT_NODE["maxcpu"]),
@@ -61,7 +61,7 @@ def _node_loads(
         node_used[1] += load.mem
         if node_used[1] > full[node][1]:
             remarks.append(_overcommitted("mem", node))
-    stats = {node: NodeStats(full[node][0], full[node][1], used[node][0], used[node][1]) for node in used}
+    stats = {node: NodeStats(full[node][0], full[node][1], cpu, int(mem)) for node, (cpu, mem) in used.items()}
     return stats, remarks
 
 

@@ -128,6 +128,8 @@ class _Loop:
             raise UserError(f"a simulation can have at most {LONGEST_LOOP // 2 - 1} nodes, not {len(world.hosts)}")
         while True:
             begin = world.now
+            if world.before_rounds is not None:
+                await world.before_rounds()
             await self._all_nodes()
             if world.after_rounds is not None:
                 world.after_rounds()

@@ -10,6 +10,8 @@ from events.log.port import EventLog, Token
 from haes.agent.execution import Job, execute
 from haes.agent.process import AgentProcess
 from haes.drivers.simulated import SimulatedDriver
+from haes.exit_codes import ERROR
+from haes.machines.resource import MOVING
 from haes.manager.inputs import Claim, RoundInputs
 from haes.manager.process import LOCK, ManagerProcess
 from haes.simulation.hardware import Hardware, Machine
@@ -70,6 +72,10 @@ class World:
         # Called after every append, and when every node had its rounds; for whoever runs a story again otherwise.
         self.after_write: Callable[[], Awaitable[None]] | None = None
         self.after_rounds: Callable[[], None] | None = None
+        # Called before every node has its rounds, and for every motion, to say whether it fails; for whoever plays
+        # something into the story that no command list can say.
+        self.before_rounds: Callable[[], Awaitable[None]] | None = None
+        self.fails: Callable[[Job], bool] | None = None
         self._tokens: dict[str, Token] = {}
 
     def batch(self, by: str, at: float | None = None, *, late: bool = False) -> Batch:
@@ -227,5 +233,8 @@ class AgentSurroundings(_Surroundings):
         def emit(type_: str, **payload: Any) -> None:
             batch.emit(type_, job.resource, cause=cause, **payload)
 
+        if job.state in MOVING and self._world.fails is not None and self._world.fails(job):
+            emit("job.move_failed")
+            return ERROR
         configuration = self._state.configurations.get(job.resource)
         return execute(job, configuration, self._host.node, self._driver, emit)

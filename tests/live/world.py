@@ -7,6 +7,7 @@ from pathlib import Path
 
 from events.envelope import Event
 from events.log.memory import MemoryLog
+from events.log.port import EventLog
 from haes.configuration.cluster import ClusterConfiguration, Intervals, NodeValues
 from haes.configuration.resource import check_changes
 from haes.live.agent import AgentWorker
@@ -41,7 +42,7 @@ class World:
     services: dict[str, str]
     nodes: tuple[str, ...] = ("node1", "node2", "node3")
     settings: dict[str, object] = field(default_factory=dict)
-    log: MemoryLog = field(default_factory=lambda: MemoryLog("main"))
+    log: EventLog = field(default_factory=lambda: MemoryLog("main"))
     stops: dict[str, asyncio.Event] = field(default_factory=dict)
     tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
