@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from events.log.memory import MemoryLog
 from haes.settings import BALANCER_OFF, Settings, override
-from haes.simulation.actions import act
+from haes.simulation.actions import act, ask
 from haes.simulation.run import simulate
 from haes.simulation.scenario import Scenario
 from haes.simulation.world import World
 from replay.again import TELLER, Again, note_imbalance
-from replay.recording import Asked, Presence, Recording
+from replay.recording import Presence, Recording
 
 # Seconds for the cluster to start and come to rest before the recording is played.
 WARM_UP = 240.0
+# Who hands the recorded commands to the leader.
+OPERATORS = "recording"
 
 
 async def play_again(recording: Recording, overrides: Sequence[str] = ()) -> Again:
@@ -112,7 +114,10 @@ class _Player:
         while self._presence and self._presence[0].at <= now:
             await _appear(world, self._presence.popleft())
         while self._asked and self._asked[0].at <= now:
-            await _ask(world, self._asked.popleft())
+            asked = self._asked.popleft()
+            batch = world.batch(OPERATORS)
+            ask(batch, asked.verb, asked.arguments, asked.user)
+            await world.write(batch)
 
 
 async def _appear(world: World, presence: Presence) -> None:
@@ -125,21 +130,3 @@ async def _appear(world: World, presence: Presence) -> None:
         await act(world, f"power {presence.node} on", TELLER)
     elif not machine.network:
         await act(world, f"network {presence.node} on", TELLER)
-
-
-async def _ask(world: World, asked: Asked) -> None:
-    batch = world.batch("recording")
-    number = world.state.command_count + 1
-    text = " ".join([asked.verb, *asked.arguments])
-    batch.emit(
-        "command.received",
-        "commands",
-        about=text,
-        correlation=f"command/{number}",
-        id=number,
-        verb=asked.verb,
-        arguments=asked.arguments,
-        text=text,
-        user=asked.user,
-    )
-    await world.write(batch)

@@ -12,7 +12,7 @@ from haes.agent.execution import Job
 from haes.exit_codes import ERROR
 from haes.journal import journal_lines, render_line
 from haes.settings import check_settings
-from haes.simulation.actions import _command
+from haes.simulation.actions import ask
 from haes.simulation.run import simulate
 from haes.simulation.scenario import Scenario, check_resource
 from haes.simulation.steps import check_step
@@ -189,7 +189,7 @@ def asked(at: float, verb: str, *arguments: str) -> Callable[[World], None]:
             if waiting and world.now >= waiting[0][0]:
                 _, what, words = waiting.pop()
                 batch = world.batch("operator")
-                _command(batch, what, words)
+                ask(batch, what, words)
                 await world.write(batch)
             return await agent_round(host)
 

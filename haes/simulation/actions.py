@@ -145,7 +145,7 @@ def _manager_process(world: World, batch: Batch, parts: dict[str, str]) -> None:
             host.manager.request_shutdown(batch)
 
 
-def _command(batch: Batch, verb: str, arguments: list[str]) -> None:
+def ask(batch: Batch, verb: str, arguments: list[str], user: str = OPERATOR) -> None:
     """Hands a command to the leader, as an operator does."""
     assert batch.state is not None  # noqa: S101 - world batches decide on a working copy
     number = batch.state.command_count + 1
@@ -158,28 +158,28 @@ def _command(batch: Batch, verb: str, arguments: list[str]) -> None:
         verb=verb,
         arguments=arguments,
         text=" ".join([verb, *arguments]),
-        user=OPERATOR,
+        user=user,
     )
 
 
 def _maintenance(_world: World, batch: Batch, parts: dict[str, str]) -> None:
-    _command(batch, parts["verb"], [parts["node"]])
+    ask(batch, parts["verb"], [parts["node"]])
 
 
 def _disarm(_world: World, batch: Batch, parts: dict[str, str]) -> None:
-    _command(batch, "disarm-ha", [parts["mode"]])
+    ask(batch, "disarm-ha", [parts["mode"]])
 
 
 def _arm(_world: World, batch: Batch, _parts: dict[str, str]) -> None:
-    _command(batch, "arm-ha", [])
+    ask(batch, "arm-ha", [])
 
 
 def _motion(_world: World, batch: Batch, parts: dict[str, str]) -> None:
-    _command(batch, parts["verb"], [parts["resource"], parts["node"]])
+    ask(batch, parts["verb"], [parts["resource"], parts["node"]])
 
 
 def _stop(_world: World, batch: Batch, parts: dict[str, str]) -> None:
-    _command(batch, "stop", [parts["resource"], parts["timeout"]])
+    ask(batch, "stop", [parts["resource"], parts["timeout"]])
 
 
 def _configured(batch: Batch, resource: str) -> None:
