@@ -3,9 +3,9 @@
 What costs time in replay is not the handlers but everything before them. So an entry that looks as the append script
 writes it is taken apart in place: no Event is made, names are decoded once, and the payload only where a handler reads
 it. Every other entry (an older schema version, a late fact, anything unusual) takes the ordinary way, which also says
-what is wrong with it. What is not looked at is for `haes verify` to find out: payloads that no handler reads, and the
-names of fields within a chunk, where an entry counts as usual when the next number, a known type, a time, an epoch and
-packed data lie in their places.
+what is wrong with it. What a strict fold does not look at is for `haes verify` to find out:
+payloads that no handler reads, and the names of fields within a chunk, where an entry counts as usual when the next
+number, a known type, a time, an epoch and packed data lie in their places. A lenient fold looks at every payload.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,13 +44,17 @@ def reads_payload(handler: Handler) -> bool:
     return not payload.startswith("_")
 
 
-def _known_types() -> dict[bytes, _Type]:
-    """Returns what the fold has to know of each event type that it can apply by itself."""
+def _known_types(*, lenient: bool) -> dict[bytes, _Type]:
+    """Returns what the fold has to know of each event type that it can apply by itself.
+
+    A lenient fold looks at every payload: whoever follows the log parks the subject of one that cannot be decoded, and
+    whoever restores the state later must come to the same.
+    """
     known: dict[bytes, _Type] = {}
     for name in SCHEMAS.keys() - APPLIED_APART:
         schema = SCHEMAS[name]
         handler = HANDLERS.get(name)
-        reads = handler is not None and reads_payload(handler)
+        reads = lenient or (handler is not None and reads_payload(handler))
         known[name.encode()] = schema.version, _NOT_LATE % schema.version, handler, reads, name
     return known
 
@@ -73,7 +77,7 @@ class RawFold:
         self._lenient = lenient
         # Each name is decoded once; a state then keeps a single copy of it.
         self._names: dict[bytes, str] = {}
-        self._types = _known_types()
+        self._types = _known_types(lenient=lenient)
 
     def take(self, entries: Sequence[RawEntry]) -> None:
         """Applies the entries that follow the state.
