@@ -1,5 +1,6 @@
 """What stands on the stream that should not, and clocks that are wrong."""
 
+import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -119,10 +120,15 @@ async def test_a_managers_reload_keeps_it_running(make: Make) -> None:
     file = cluster.folder / "cluster.toml"
     good = file.read_text()
     file.write_text(good.replace("round = 1.0", 'round = "soon"', 1))
+    await cluster.ready("manager", "node1")
     cluster.signal("manager", "node1", signal.SIGHUP)
+    log = cluster.directory / "node1" / "manager.log"
+    # Before that the next file may be the one that is read.
+    async with asyncio.timeout(10):
+        while "the configuration stays as it was" not in log.read_text():
+            await asyncio.sleep(0.05)
     file.write_text(good.replace("agent_round = 0.5", "agent_round = 0.4"))
     cluster.signal("agent", "node1", signal.SIGHUP)
     assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"
-    log = (cluster.directory / "node1" / "manager.log").read_text()
-    assert "the configuration stays as it was" in log
+    assert "the configuration stays as it was" in log.read_text()
     await cluster.check_invariants()
