@@ -15,11 +15,12 @@ from events.snapshots import snapshots_before
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.snapshot import decode_state
+from haes.telemetry import STREAM
 from replay.again import recorded_scenario, run_again
 from replay.checks.causes import Causes
 from replay.checks.check import Check, Finding
 from replay.checks.epochs import Epochs
-from replay.checks.measured import Measured, read_samples
+from replay.checks.measured import Measured
 from replay.checks.memory import Memory
 from replay.checks.motions import Motions
 from replay.checks.running import Running
@@ -69,7 +70,7 @@ async def verify(history: History) -> Report:
     report = Report(0, [], {}, {})
     found = snapshots_before(history.log, archived=history.folder is not None)
     snapshots = {snapshot.checkpoint.n: decode_state(snapshot.data) async for snapshot in found}
-    measured = Measured(await read_samples(history.log.side))
+    measured = Measured(await history.log.side.read_all(STREAM))
     checks: list[Check] = [Transitions(), Epochs(), Causes(), Snapshots(snapshots), Running(), Motions(), Memory()]
     checks.append(measured)
     pass_ = await _begin(history, snapshots, report)

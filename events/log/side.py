@@ -42,6 +42,13 @@ class SideStreams(ABC):
     async def read(self, after: Mapping[str, str], *, count: int = READ_COUNT) -> dict[str, Sequence[SideEntry]]:
         """Returns stream -> the entries after a position (`START_ID` for all), for streams that have any."""
 
+    async def read_all(self, name: str, after: str = START_ID) -> list[SideEntry]:
+        """Returns every entry of one stream after a position, however many there are."""
+        found: list[SideEntry] = []
+        while part := (await self.read({name: found[-1].id if found else after})).get(name):
+            found += part
+        return found
+
     @abstractmethod
     async def names(self, kind: str) -> list[str]:
         """Returns the names of the streams of a kind, sorted."""

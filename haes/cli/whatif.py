@@ -10,8 +10,8 @@ from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.simulation.scenario import Scenario
+from haes.telemetry import STREAM
 from replay.again import recorded_scenario, run_again
-from replay.checks.measured import read_samples
 from replay.decisions import essence
 from replay.history import open_history, wanted_events
 from replay.points import find_point
@@ -76,5 +76,5 @@ async def _compare(history: History, scenario: Scenario, options: argparse.Names
 
 
 async def _compare_played(history: History, options: argparse.Namespace) -> PlayedComparison:
-    recording = await read_recording(history, await read_samples(history.log.side), options.begin)
+    recording = await read_recording(history, await history.log.side.read_all(STREAM), options.begin)
     return compare_played(recording, await play_again(recording), await play_again(recording, options.overrides))

@@ -23,8 +23,7 @@ class LoadWindow(SampleWindow):
 
     async def read(self, side: SideStreams, window: float) -> None:
         """Reads what is new and lets go of what is older than the window, counted from the newest sample."""
-        while found := (await side.read({STREAM: self._position})).get(STREAM):
-            for entry in found:
-                self.add(entry)
-            self._position = found[-1].id
+        for entry in await side.read_all(STREAM, self._position):
+            self.add(entry)
+            self._position = entry.id
         self.forget(window)

@@ -10,7 +10,6 @@ from events.archive import read_segment, segments_in
 from events.errors import UserError
 from events.log.checks import is_numbered, number_of
 from events.log.port import EventLog, RawEntry
-from events.log.side import START_ID
 from replay.audit.digests import NOTHING_BEFORE, TRACE, entry_digest, seal_digest
 
 # Events of one seal at most: a line of some 22 kB, and a range that is quickly looked through.
@@ -89,12 +88,8 @@ async def raw_entries(log: EventLog, archive: Path | None, after: int) -> AsyncI
 
 async def seals_beside(log: EventLog) -> list[Seal]:
     """Returns the seals that are kept beside the log."""
-    seals: list[Seal] = []
-    position = START_ID
-    while found := (await log.side.read({STREAM: position})).get(STREAM):
-        seals += [read_seal(entry.fields["seal"], "the seals beside the log") for entry in found]
-        position = found[-1].id
-    return seals
+    found = await log.side.read_all(STREAM)
+    return [read_seal(entry.fields["seal"], "the seals beside the log") for entry in found]
 
 
 async def make_seals(

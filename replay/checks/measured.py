@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 from events.envelope import Event
-from events.log.side import START_ID, SideEntry, SideStreams, place_of
+from events.log.side import SideEntry, place_of
 from haes import settings
 from haes.balancer.balance import balance
 from haes.manager.context import Round
@@ -18,19 +18,9 @@ from haes.manager.round import mode_of
 from haes.manager.rules_in_use import build_rules
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
-from haes.telemetry import STREAM, SampleWindow, taken_at
+from haes.telemetry import SampleWindow, taken_at
 from replay.checks.check import Check
 from replay.decisions import differing_fields
-
-
-async def read_samples(side: SideStreams) -> Sequence[SideEntry]:
-    """Returns every sample that is still there, oldest first."""
-    samples: list[SideEntry] = []
-    position = START_ID
-    while found := (await side.read({STREAM: position})).get(STREAM):
-        samples += found
-        position = found[-1].id
-    return samples
 
 
 class Measured(Check):

@@ -8,8 +8,8 @@ from events.history import History
 from events.log.side import SideEntry
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
-from haes.telemetry import Sample, decode, encode, taken_at
-from replay.checks.measured import Measured, read_samples
+from haes.telemetry import STREAM, Sample, decode, encode, taken_at
+from replay.checks.measured import Measured
 from replay.verify import verify
 from tests.live.world import LIMIT, World
 
@@ -30,7 +30,7 @@ async def _story(world: World) -> list[Event]:
     await world.all()
     # So that the window of the first motion begins after the first sample.
     async with asyncio.timeout(LIMIT):
-        while not (known := await read_samples(world.log.side)) or taken_at(known[-1]) - taken_at(known[0]) < 1.5:
+        while not (known := await world.log.side.read_all(STREAM)) or taken_at(known[-1]) - taken_at(known[0]) < 1.5:
             await asyncio.sleep(0.05)
     await world.command("change-settings", '{"crs": {"ha-auto-rebalance": 1}}')
     await world.until(lambda state: state.balance.motions > 1 and state.balance.motion is None, "something was moved")
@@ -50,7 +50,7 @@ async def test_motions_come_out_again_from_their_samples(world: World) -> None:
 async def test_a_motion_that_its_samples_do_not_justify_is_named(world: World) -> None:
     """Samples that say something else than at the time of the decision are found out at every motion that used them."""
     motions = await _story(world)
-    samples = await read_samples(world.log.side)
+    samples = await world.log.side.read_all(STREAM)
     forged = [SideEntry(sample.id, encode(_idle(sample))) for sample in samples]
     found = await _findings(world, forged)
     assert list(found) == [motion.n for motion in motions]
@@ -61,7 +61,7 @@ async def test_nothing_is_said_of_motions_whose_samples_are_gone(world: World) -
     """Samples are kept for a while only; then a motion is neither right nor wrong."""
     motions = await _story(world)
     assert await _findings(world, []) == {}
-    last = (await read_samples(world.log.side))[-1:]
+    last = (await world.log.side.read_all(STREAM))[-1:]
     check = Measured(last)
     state = ClusterState()
     for event in await world.events():

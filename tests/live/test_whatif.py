@@ -6,8 +6,7 @@ from pathlib import Path
 
 from events.embedded import EmbeddedRedis
 from events.log.redis import RedisLog
-from haes.telemetry import taken_at
-from replay.checks.measured import read_samples
+from haes.telemetry import STREAM, taken_at
 from tests.cli.running import haes
 from tests.live.world import LIMIT, World
 
@@ -21,7 +20,7 @@ async def test_the_recording_of_a_live_cluster_is_played(server: EmbeddedRedis, 
         await world.all()
         assert (await world.command("migrate", "vm:1", "node3")).text == "vm:1 is on node3"
         async with asyncio.timeout(LIMIT):
-            while not (known := await read_samples(log.side)) or taken_at(known[-1]) - taken_at(known[0]) < 2:
+            while not (known := await log.side.read_all(STREAM)) or taken_at(known[-1]) - taken_at(known[0]) < 2:
                 await asyncio.sleep(0.05)
     finally:
         await world.end()

@@ -10,8 +10,7 @@ from events.history import History
 from events.log.memory import MemoryLog
 from haes.live.telemetry import publish
 from haes.simulation.world import World
-from haes.telemetry import Sample
-from replay.checks.measured import read_samples
+from haes.telemetry import STREAM, Sample
 from replay.recording import Recording, read_recording
 from replay.stage import play_again
 from replay.whatif import compare_played
@@ -65,7 +64,7 @@ async def _live(*interferences: Callable[[World], None], nodes: int = 2, **crs: 
 
 
 async def _recording(log: MemoryLog, begin: str | None = None) -> Recording:
-    return await read_recording(History(log), await read_samples(log.side), begin)
+    return await read_recording(History(log), await log.side.read_all(STREAM), begin)
 
 
 async def test_a_recording_played_with_its_own_settings_tells_the_same_motions() -> None:
@@ -132,7 +131,7 @@ async def test_a_recording_begins_where_it_is_asked_to() -> None:
     assert recording.asked == []
     assert recording.resources["vm:2"]["node"] == "node2"
     with pytest.raises(UserError, match="samples of all nodes go back to"):
-        await read_recording(History(log), (await read_samples(log.side))[8:], "1")
+        await read_recording(History(log), (await log.side.read_all(STREAM))[8:], "1")
     with pytest.raises(UserError, match="no samples of load"):
         await read_recording(History(log), [], None)
 
