@@ -26,6 +26,7 @@ class Job:
         state: the state of the resource that the order follows from.
         target: where the resource goes, for motions.
         timeout: seconds that a stop may take, or None.
+        arrived: it is on record that the resource reached the target: what is left is to say that the job is done.
         tries: how often it was looked at; more of them go first, so that none starves.
     """
 
@@ -34,6 +35,7 @@ class Job:
     state: str
     target: str | None = None
     timeout: int | None = None
+    arrived: bool = False
     tries: int = 0
 
 
@@ -48,6 +50,8 @@ def execute(job: Job, configuration: ResourceConfiguration | None, node: str, dr
         return UNKNOWN_RESOURCE
     if job.state == "error":
         emit("job.needs_help")
+        return SUCCESS
+    if job.arrived:
         return SUCCESS
     if configuration.node != node:
         emit("job.wrong_node")

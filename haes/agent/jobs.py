@@ -44,9 +44,10 @@ class JobQueue:
         for order in view.orders:
             if order.state in _NOTHING_TO_DO:
                 continue
-            if order.state != "stopped" and self._done.get(order.resource) == order.number:
+            if order.state != "stopped" and (order.ended or self._done.get(order.resource) == order.number):
                 continue
-            self.add(Job(order.resource, order.number, order.state, order.target, order.timeout))
+            job = Job(order.resource, order.number, order.state, order.target, order.timeout, arrived=order.arrived)
+            self.add(job)
 
     def run(self, batch: Batch, port: "AgentPort", view: NodeView) -> int:
         """Does queued jobs, those that waited longest first; returns how many are left."""

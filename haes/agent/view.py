@@ -15,6 +15,8 @@ class Order:
     Attributes:
         known_running: the leader knows already that the resource runs and has nothing to forget, so that confirming
             it once more would say nothing.
+        ended: its end is on record, reported by this agent or by one before it.
+        arrived: it is on record that the resource reached the target.
     """
 
     resource: str
@@ -23,6 +25,8 @@ class Order:
     target: str | None
     timeout: int | None
     known_running: bool
+    ended: bool = False
+    arrived: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ def look(state: ClusterState, node: str) -> NodeView:
                     record.target,
                     record.timeout,
                     record.running and not record.failed_nodes,
+                    ended=record.result is not None,
+                    arrived=record.arrived,
                 )
             )
     orders.sort(key=lambda order: order.resource)

@@ -110,7 +110,7 @@ class Work:
             facts.append((type_, payload))
 
         configuration = state.configurations.get(job.resource)
-        work = Job(job.resource, job.number, job.state, job.target, job.timeout)
+        work = Job(job.resource, job.number, job.state, job.target, job.timeout, arrived=job.arrived)
 
         def do() -> int:
             try:

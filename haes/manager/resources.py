@@ -115,8 +115,9 @@ def _request_start(round_: Round, resource: str, record: ResourceRecord, _config
 
 
 def _moving(round_: Round, resource: str, record: ResourceRecord, configuration: ResourceConfiguration) -> None:
-    if record.result is not None:
-        requested, exit_code = _requested(configuration), record.result
+    exit_code = outcome(round_, record)
+    if exit_code is not None:
+        requested = _requested(configuration)
         if exit_code == SUCCESS:
             enter(round_, resource, requested, node=record.target)
             return
@@ -131,6 +132,17 @@ def _moving(round_: Round, resource: str, record: ResourceRecord, configuration:
             enter(round_, resource, requested, node=record.node)
             return
     _fence_when_gone(round_, resource)
+
+
+def outcome(round_: Round, record: ResourceRecord) -> int | None:
+    """Returns how a job ended, None while it is under way.
+
+    What arrived has done so even when the node that it left is lost before it can say that the job is done: fencing it
+    and starting the resource elsewhere would start it twice.
+    """
+    if record.arrived and record.result is None and nodes.is_offline_delayed(round_, record.node):
+        return SUCCESS
+    return record.outcome
 
 
 def _fence_when_gone(round_: Round, resource: str) -> None:

@@ -151,8 +151,9 @@ def _settle(round_: Round, only: set[str] | None) -> None:
 
 def _step(round_: Round, resource: str) -> bool:
     before = round_.state.resources[resource]
-    state, origin, result = before.state, before.origin, before.result
-    if state not in MOVING or result is None:
+    state, origin = before.state, before.origin
+    result = resources.outcome(round_, before) if state in MOVING else None
+    if result is None:
         return resources.step(round_, resource)
     return resources.step(round_, resource, after=lambda: record_report(round_, resource, origin, result))
 

@@ -64,6 +64,7 @@ def entering(new_state: str) -> Handler:
         record.request = None
         record.running = False
         record.result = None
+        record.arrived = False
         record.job += 1
 
     return entered
@@ -92,6 +93,7 @@ def _fresh_order(record: ResourceRecord) -> None:
     record.request = None
     record.running = False
     record.result = None
+    record.arrived = False
     record.job += 1
 
 
@@ -169,14 +171,18 @@ def failures_cleared(state: ClusterState, subject: str, payload: Payload, at: fl
 
 def job_moved(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`job.moved`: the fact is recorded where it happens, by the agent that moved the resource."""
+    target = payload["target"]
     if subject in state.configurations:
-        state.configuration(subject).node = payload["target"]
+        state.configuration(subject).node = target
+    record = state.resources.get(subject)
+    if record is not None and record.target == target:
+        state.record(subject).arrived = True
 
 
 def job_done(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
-    """`job.done`: a report about an order that was replaced meanwhile says nothing."""
+    """`job.done`: the first end of an order counts; a report about one that was replaced meanwhile says nothing."""
     record = state.resources.get(subject)
-    if record is not None and record.job == payload["job"]:
+    if record is not None and record.job == payload["job"] and record.result is None:
         state.record(subject).result = payload["exit_code"]
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from haes.exit_codes import SUCCESS
+
 # What a resource's configuration may hold, besides what a motion needs of its target.
 CONFIGURATION_DEFAULTS: dict[str, Any] = {
     "state": "disabled",
@@ -65,7 +67,8 @@ class ResourceRecord:
         maintenance_node: the node that it left for maintenance.
         running: the agent has confirmed that it runs; only in state started.
         job: number of the job that the agent is to do; grows with every order.
-        result: exit code of that job, once reported and until the leader has used it.
+        result: exit code with which that job first ended, once reported and until the leader has used it.
+        arrived: the agent has recorded that the resource reached the target of that job.
     """
 
     state: str
@@ -79,6 +82,12 @@ class ResourceRecord:
     running: bool = False
     job: int = 1
     result: int | None = None
+    arrived: bool = False
+
+    @property
+    def outcome(self) -> int | None:
+        """How the job ended, None before its end: what arrived did so, whatever was reported after that."""
+        return SUCCESS if self.arrived and self.result is not None else self.result
 
     def copy(self) -> "ResourceRecord":
         """Returns an independent copy."""

@@ -11,7 +11,6 @@ from haes.live.requests import send_request
 from tests.live.world import LIMIT, World
 
 
-@pytest.mark.xfail(strict=True, reason="the job is done again, and its success becomes a failure")
 async def test_a_job_that_is_done_stays_done_when_its_agent_begins_anew(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
