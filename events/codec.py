@@ -6,6 +6,7 @@ then `data`, a msgpack array `[version, late, cause, correlation, payload]`. New
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import isfinite
 from typing import Any
 
 import msgpack
@@ -40,7 +41,12 @@ def encode_time(at: float) -> str:
 
 def decode_time(text: bytes) -> float:
     """Reads a time; whole seconds come back as int, so that folds and texts do not depend on the log's kind."""
-    return float(text) if b"." in text or b"e" in text else int(text)
+    if b"." not in text and b"e" not in text:
+        return int(text)
+    at = float(text)
+    if not isfinite(at):
+        raise ValueError(f"'{text.decode()}' is no time")
+    return at
 
 
 def encode_fields(event: Event) -> list[bytes]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from events.errors import EventUnknown
+from events.errors import EntryCorrupt, EventUnknown
 
 Payload = dict[str, Any]
 Upcaster = Callable[[Payload], Payload]
@@ -112,6 +112,7 @@ def upcast(type_: str, version: int, payload: Payload) -> Payload:
 
     Raises:
         EventUnknown: the type is not known, or its version is newer than this program.
+        EntryCorrupt: the payload is not what this version of the type has.
     """
     schema = schema_of(type_)
     if version > schema.version:
@@ -119,6 +120,11 @@ def upcast(type_: str, version: int, payload: Payload) -> Payload:
             f"event type '{type_}' version {version} is newer than this program, which knows up to {schema.version}"
         )
     while version < schema.version:
-        payload = schema.upcasters[version](payload)
+        try:
+            payload = schema.upcasters[version](payload)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise EntryCorrupt(
+                f"the payload of '{type_}' version {version} is of the wrong shape ({error!r})"
+            ) from error
         version += 1
     return payload

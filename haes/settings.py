@@ -3,11 +3,13 @@
 Settings live in two sections, `crs` (scheduling and balancing) and `ha`. A setting that is not given has its default.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from events.errors import UserError
+from haes.bounds import shown
 
 # The scheduler modes, and those of them that know loads and can therefore balance.
 SCHEDULERS = ("basic", "static", "dynamic")
@@ -15,6 +17,9 @@ BALANCING_SCHEDULERS = ("static", "dynamic")
 METHODS = ("bruteforce", "topsis")
 BACKOFFS = ("none", "time", "series")
 SHUTDOWN_POLICIES = ("conditional", "freeze", "failover", "migrate")
+# The longest time, a year, and the largest count: beyond them nothing would ever happen, and no mistake was meant.
+LONGEST = 365 * 86400
+MOST = 1_000_000
 # Values of `ha-auto-rebalance`.
 BALANCER_OFF, BALANCER_ON, BALANCER_ADVISES = 0, 1, 2
 
@@ -45,17 +50,17 @@ CRS_KEYS: dict[str, Key] = {
     "ha-rebalance-on-start": Key(0, highest=1),
     "ha-auto-rebalance": Key(0, highest=2),
     "ha-auto-rebalance-threshold": Key(30, highest=100, whole=False, unit="percent"),
-    "ha-auto-rebalance-hold-duration": Key(3, unit="rounds"),
+    "ha-auto-rebalance-hold-duration": Key(3, highest=MOST, unit="rounds"),
     "ha-auto-rebalance-margin": Key(10, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-method": Key("bruteforce", METHODS),
     "ha-auto-rebalance-backoff": Key("series", BACKOFFS),
-    "ha-auto-rebalance-backoff-base": Key(60, unit="seconds"),
-    "ha-auto-rebalance-backoff-max": Key(3600, unit="seconds"),
-    "ha-auto-rebalance-cooldown": Key(600, unit="seconds"),
+    "ha-auto-rebalance-backoff-base": Key(60, highest=LONGEST, unit="seconds"),
+    "ha-auto-rebalance-backoff-max": Key(3600, highest=LONGEST, unit="seconds"),
+    "ha-auto-rebalance-cooldown": Key(600, highest=LONGEST, unit="seconds"),
     "ha-auto-rebalance-max-target-load": Key(None, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-max-spread": Key(None, highest=100, whole=False, unit="percent"),
-    "ha-auto-rebalance-breaker": Key(10, unit="failed motions"),
-    "ha-load-average-window": Key(60, unit="seconds"),
+    "ha-auto-rebalance-breaker": Key(10, highest=MOST, unit="failed motions"),
+    "ha-load-average-window": Key(60, highest=LONGEST, unit="seconds"),
 }
 HA_KEYS: dict[str, Key] = {"shutdown_policy": Key("conditional", SHUTDOWN_POLICIES)}
 SECTIONS: dict[str, dict[str, Key]] = {"crs": CRS_KEYS, "ha": HA_KEYS}
@@ -71,9 +76,13 @@ def allowed(key: Key) -> str:
     if key.choices:
         return " or ".join(key.choices)
     number = "a whole number" if key.whole else "a number"
-    limit = f"from {key.lowest:g}" + (f" to {key.highest:g}" if key.highest is not None else " on")
+    limit = f"from {_plain(key.lowest)}" + (f" to {_plain(key.highest)}" if key.highest is not None else " on")
     unit = f" ({key.unit})" if key.unit else ""
     return f"{number} {limit}{unit}" + (", or off" if key.default is None else "")
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
 
 
 def check_value(section: str, name: str, value: object, origin: str) -> str | float | None:
@@ -100,18 +109,20 @@ def check_value(section: str, name: str, value: object, origin: str) -> str | fl
             and (not key.whole or number == int(number))
         ):
             return int(number) if number == int(number) else number
-    raise UserError(f"{origin}: setting '{name}' cannot be '{value}'; allowed is {allowed(key)}")
+    raise UserError(f"{origin}: setting '{name}' cannot be '{shown(value, 80)}'; allowed is {allowed(key)}")
 
 
 def _number(value: object) -> float | None:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int | float):
-        return value
-    try:
-        return float(str(value))
-    except ValueError:
-        return None
+        number = value
+    else:
+        try:
+            number = float(str(value))
+        except ValueError:
+            return None
+    return number if math.isfinite(number) else None
 
 
 def check_settings(raw: object, origin: str) -> Settings:

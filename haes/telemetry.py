@@ -7,6 +7,7 @@ the mean of a window, so that one odd sample moves nothing, and name the last sa
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgpack
 
@@ -18,6 +19,10 @@ from haes.state.cluster import ClusterState
 # The stream beside the log that they lie in.
 STREAM = "telemetry"
 _MILLI = 1000.0
+# What an amount of cores or bytes may be: beyond, a float keeps no whole number exactly.
+LARGEST = 2.0**53
+# Cores of a node: less would make every load infinite.
+_SMALLEST_NODE = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +59,21 @@ def decode(entry: SideEntry) -> Sample | None:
         maxcpu, maxmem, cpu, mem, services = msgpack.unpackb(entry.fields["data"])
         return Sample(
             entry.fields["node"].decode(),
-            float(maxcpu),
-            int(maxmem),
-            float(cpu),
-            int(mem),
-            {str(name): (float(used), int(size)) for name, used, size in services},
+            _amount(maxcpu, lowest=_SMALLEST_NODE),
+            int(_amount(maxmem, lowest=1)),
+            _amount(cpu),
+            int(_amount(mem)),
+            {str(name): (_amount(used), int(_amount(size))) for name, used, size in services},
         )
-    except (KeyError, TypeError, ValueError, msgpack.exceptions.UnpackException):
+    except (KeyError, OverflowError, TypeError, ValueError, msgpack.exceptions.UnpackException):
         return None
+
+
+def _amount(value: Any, lowest: float = 0.0) -> float:
+    number = float(value)
+    if not lowest <= number <= LARGEST:
+        raise ValueError(f"{number} is no amount")
+    return number
 
 
 def taken_at(entry: SideEntry) -> float:

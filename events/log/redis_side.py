@@ -9,6 +9,8 @@ from events.log.redis_keys import Keys
 from events.log.side import READ_COUNT, SideEntry, SideStreams, of_kind
 
 _MILLI = 1000
+# Characters of a stream's name.
+LONGEST_NAME = 300
 
 
 class RedisSideStreams(SideStreams):
@@ -48,7 +50,9 @@ class RedisSideStreams(SideStreams):
         """See SideStreams."""
         with translated(self._server.shown):
             found = await self._server.execute("SMEMBERS", self._keys.sides)
-        return sorted(name for name in map(bytes.decode, found) if of_kind(name, kind))
+        # Whoever may write a stream may name others, also in bytes that are no text: nothing of HAES is called so.
+        names = (name.decode(errors="replace") for name in found)
+        return sorted(name for name in names if of_kind(name, kind) and len(name) <= LONGEST_NAME)
 
     async def drop(self, name: str, ids: Sequence[str]) -> None:
         """See SideStreams."""
@@ -59,5 +63,6 @@ class RedisSideStreams(SideStreams):
 
 def _entry(entry_id: bytes, flat: Sequence[Any]) -> SideEntry:
     return SideEntry(
-        entry_id.decode(), {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}
+        entry_id.decode(),
+        {name.decode(errors="replace"): value for name, value in zip(flat[::2], flat[1::2], strict=True)},
     )

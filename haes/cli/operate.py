@@ -24,6 +24,7 @@ from haes.cli.options import add_log_options, no_events, require_log
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
 from haes.live.replica import Replica
 from haes.live.requests import send_request
+from haes.manager.commands import LONGEST_STOP
 
 # Seconds to wait for the outcome unless the user says otherwise: the longest usual stop, and a start elsewhere.
 WAIT_LIMIT = 300.0
@@ -139,6 +140,8 @@ def _requests(options: argparse.Namespace) -> list[Request]:
         case "start":
             return [("configure", [options.resource, json.dumps({"state": "started"})])]
         case "stop" if options.timeout is not None:
+            if not 0 <= options.timeout <= LONGEST_STOP:
+                raise UserError(f"--timeout cannot be {options.timeout}; allowed are 0 to {LONGEST_STOP} seconds")
             return [("stop", [options.resource, str(options.timeout)])]
         case "stop":
             return [("configure", [options.resource, json.dumps({"state": "stopped"})])]

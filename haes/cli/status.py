@@ -22,6 +22,8 @@ from replay.report import Table, summary
 
 # Seconds between two looks with --watch.
 WATCH_INTERVAL = 1.0
+# Of the requests that nobody could read, how many of the last ones are shown; all are in the output as JSON.
+SET_ASIDE_SHOWN = 3
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -92,6 +94,10 @@ def picture(state: ClusterState, live: dict[str, Any], *, colour: bool) -> Rende
     parts += [
         Text(f"waiting: {' '.join([item['verb'], *item['arguments']])} ({item['user']})", style=style("yellow"))
         for item in live["requests"]
+    ]
+    parts += [
+        Text(f"set aside: a request of {item['user']}: {item['problem']}", style=style("yellow"))
+        for item in live["set_aside"][-SET_ASIDE_SHOWN:]
     ]
     return Group(*parts, Text(""), *render_tables(_tables(state, live)))
 

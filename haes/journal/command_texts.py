@@ -19,6 +19,8 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "disarmed_already": ("notice", "ignoring disarm-ha command - already in disarm state ({state})"),
     "not_allowed": ("err", "command error - {problem}: {text}"),
     "node_known": ("info", "ignore command - node {node} belongs to the cluster already: {text}"),
+    "unusable": ("err", "command error - the request cannot be used: {problem}"),
+    "undecidable": ("err", "command error - it cannot be decided ({problem}): {text}"),
     "not_disarmed": ("notice", "ignoring arm-ha command - HA stack is not disarmed"),
 }
 

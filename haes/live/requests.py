@@ -4,13 +4,24 @@ The server lets each user write into the stream that bears his name alone, so th
 """
 
 import json
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 
+from events.errors import UserError
 from events.log.side import START_ID, SideEntry, SideStreams, place_of
+from haes.bounds import LONGEST_NAME, LONGEST_REQUEST, problem_with_request, problem_with_text, read_json, shown
 from haes.manager.inputs import Request
 from haes.state.cluster import ClusterState
 
+_log = logging.getLogger(__name__)
+
 KIND = "commands"
+# Where requests go that nobody can read, as they were written: to be seen, never to be carried out.
+SET_ASIDE = "set-aside"
+# Of those, how many are kept: more than anybody looks through.
+SET_ASIDE_KEPT = 1000
+# Bytes of a field that is set aside: JSON may write one character as six.
+SET_ASIDE_LONGEST = 6 * LONGEST_REQUEST
 # Requests that one user's stream keeps at most; the leader removes what it has taken over.
 KEPT = 10_000
 # Requests taken over in one round: enough for a script of an operator, few enough for a round to stay short.
@@ -18,17 +29,24 @@ PER_ROUND = 100
 
 
 async def send_request(side: SideStreams, user: str, verb: str, arguments: Sequence[str]) -> str:
-    """Writes a request into a user's stream and returns its id there."""
+    """Writes a request into a user's stream and returns its id there.
+
+    Raises:
+        UserError: a word of it is too long, or no text; the leader would reject it.
+    """
+    problem = problem_with_text("the name of the user", user, LONGEST_NAME) or problem_with_request(verb, arguments)
+    if problem is not None:
+        raise UserError(f"{verb}: {problem}")
     return await side.add(f"{KIND}:{user}", {"verb": verb, "arguments": json.dumps(list(arguments))}, keep=KEPT)
 
 
 async def pending_requests(side: SideStreams, state: ClusterState) -> list[Request]:
-    """Returns what no leader has taken over yet, oldest first; entries that are no requests come with verb `?`."""
+    """Returns what no leader has taken over yet, oldest first; what cannot be used has a `problem`."""
     streams = await side.names(KIND)
     after = {name: state.requests.get(name.partition(":")[2], START_ID) for name in streams}
     found = [
         (place_of(entry.id), _request(name.partition(":")[2], entry))
-        for name, entries in (await side.read(after, count=PER_ROUND)).items()
+        for name, entries in (await _read(side, after)).items()
         for entry in entries
     ]
     found.sort(key=lambda item: item[0])
@@ -36,17 +54,59 @@ async def pending_requests(side: SideStreams, state: ClusterState) -> list[Reque
 
 
 async def forget_requests(side: SideStreams, requests: Sequence[Request]) -> None:
-    """Removes requests that are on the record now."""
+    """Removes requests that are on the record now; what was of no use is set aside as it was written."""
     for user in {request.user for request in requests}:
+        useless = {
+            request.id: request.problem or "" for request in requests if request.user == user and request.problem
+        }
+        if useless:
+            await _set_aside(side, user, useless)
         await side.drop(f"{KIND}:{user}", [request.id for request in requests if request.user == user])
+
+
+async def read_set_aside(side: SideStreams) -> list[dict[str, str]]:
+    """Returns what was set aside, oldest first: whose it was, its entry, and why."""
+    entries = (await side.read({SET_ASIDE: START_ID}, count=SET_ASIDE_KEPT)).get(SET_ASIDE, ())
+    return [
+        {name: entry.fields.get(name, b"").decode(errors="replace") for name in ("user", "request", "problem")}
+        for entry in entries
+    ]
+
+
+async def _set_aside(side: SideStreams, user: str, useless: Mapping[str, str]) -> None:
+    name = f"{KIND}:{user}"
+    for entry in (await side.read({name: START_ID}, count=KEPT)).get(name, ()):
+        if entry.id in useless:
+            about = {"user": user, "request": entry.id, "problem": useless[entry.id]}
+            raw = {f"raw:{field}": value[:SET_ASIDE_LONGEST] for field, value in entry.fields.items()}
+            await side.add(SET_ASIDE, {**about, **raw}, keep=SET_ASIDE_KEPT)
+
+
+async def _read(side: SideStreams, after: Mapping[str, str]) -> Mapping[str, Sequence[SideEntry]]:
+    """Reads all streams at once; when one of them is none, all the others are read all the same."""
+    try:
+        return await side.read(after, count=PER_ROUND)
+    except UserError:
+        found: dict[str, Sequence[SideEntry]] = {}
+        for name, position in after.items():
+            try:
+                found.update(await side.read({name: position}, count=PER_ROUND))
+            except UserError as error:
+                _log.debug("requests in '%s' cannot be read: %s", name, error)
+        return found
 
 
 def _request(user: str, entry: SideEntry) -> Request:
     try:
-        verb = entry.fields["verb"].decode()
-        arguments = json.loads(entry.fields["arguments"])
-        if isinstance(arguments, list) and all(isinstance(argument, str) for argument in arguments):
-            return Request(user, entry.id, verb, tuple(arguments))
-    except (KeyError, UnicodeDecodeError, ValueError):
-        pass
-    return Request(user, entry.id, "?", ())
+        verb, arguments = entry.fields["verb"].decode(), entry.fields["arguments"]
+        words = read_json(arguments) if len(arguments) <= SET_ASIDE_LONGEST else None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise ValueError("the arguments are no list of texts, or too long")  # noqa: TRY301 - one way out
+        problem = problem_with_request(verb, words)
+        if problem is None:
+            return Request(user, entry.id, verb, tuple(words))
+    except KeyError as error:
+        problem = f"the entry has no field {error}"
+    except (UnicodeDecodeError, ValueError) as error:
+        problem = f"the entry cannot be read ({error})"
+    return Request(user, entry.id, "?", (), shown(problem))

@@ -8,7 +8,7 @@ from typing import Any
 from events.log.port import EventLog, LeaseInfo
 from haes.live.manager import ARCHIVE_TROUBLE, LEADER_LEASE
 from haes.live.presence import agent_lease, held_by_agent, is_over
-from haes.live.requests import pending_requests
+from haes.live.requests import pending_requests, read_set_aside
 from haes.live.telemetry import LoadWindow
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
@@ -51,6 +51,7 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
             {"user": request.user, "verb": request.verb, "arguments": list(request.arguments)}
             for request in await pending_requests(log.side, state)
         ],
+        "set_aside": await read_set_aside(log.side),
         "trouble": [*trouble(state, leases), *log.warnings],
     }
     return state, live

@@ -1,5 +1,6 @@
 """How the leader answers a command: it is refused, there is nothing to do, or it is done; knows no verb."""
 
+from haes.bounds import shown
 from haes.manager.context import Round
 from haes.state.records import Command
 
@@ -29,5 +30,6 @@ def _answer(round_: Round, command: Command, kind: str, reason: str, details: di
         id=command.id,
         reason=reason,
         text=command.text,
-        details=details,
+        # What is quoted in them may be as long as what was written.
+        details={name: shown(value) for name, value in details.items()},
     )

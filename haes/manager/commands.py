@@ -1,24 +1,51 @@
 """What operators ask for, looked at once a round in the order in which it came."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from events.codec import encode_for_append
+from haes.bounds import shown, shown_error
 from haes.manager import configuration
 from haes.manager.answers import ignore, reject
 from haes.manager.context import Round
 from haes.manager.motions import blocked_by, queue_motion
+from haes.state.batch import Batch
 from haes.state.records import Command
+
+# Seconds that a stop may be given: a day, as for every other time that a command names.
+LONGEST_STOP = 86400
 
 
 def serve_commands(round_: Round) -> None:
-    """Accepts, rejects or ignores every command that waits."""
+    """Accepts, rejects or ignores every command that waits; one that cannot be decided stops none of the others."""
     for number in sorted(round_.state.commands):
         command = round_.state.commands[number]
-        verb = _VERBS.get(command.verb)
-        if verb is None or len(command.arguments) != verb.arguments:
-            reject(round_, command, "unknown")
+        problem = _try(round_, command)
+        if problem is None:
+            _serve(round_, command)
         else:
-            verb.serve(round_, command)
+            reject(round_, command, "undecidable", problem=problem)
+
+
+def _try(round_: Round, command: Command) -> str | None:
+    """Serves a command on a copy; returns why it, or an event that it leads to, cannot be made, None if all can."""
+    state = round_.state.working_copy()
+    batch = Batch(state, round_.batch.by, round_.batch.at)
+    try:
+        _serve(replace(round_, state=state, batch=batch), command)
+        for event in batch.events:
+            encode_for_append(event)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is this command's alone
+        return shown_error(error)
+    return None
+
+
+def _serve(round_: Round, command: Command) -> None:
+    verb = _VERBS.get(command.verb)
+    if verb is None or len(command.arguments) != verb.arguments:
+        reject(round_, command, "unknown")
+    else:
+        verb.serve(round_, command)
 
 
 def _motion(round_: Round, command: Command) -> None:
@@ -46,6 +73,11 @@ def _stop(round_: Round, command: Command) -> None:
         return
     if not timeout.isdecimal():
         reject(round_, command, "unknown")
+        return
+    # By the number of digits first: there are texts of digits that are too long to be read.
+    if len(timeout) > len(str(LONGEST_STOP)) or int(timeout) > LONGEST_STOP:
+        allowed = f"allowed is a whole number of seconds up to {LONGEST_STOP}"
+        reject(round_, command, "not_allowed", problem=f"timeout cannot be '{shown(timeout, 40)}'; {allowed}")
         return
     round_.batch.emit(
         "resource.stop_queued",

@@ -3,11 +3,11 @@
 The same checks as for files apply here, at the leader, because anybody with an operator's rights can write a request.
 """
 
-import json
 from typing import Any
 
 from events.errors import UserError
 from haes import settings
+from haes.bounds import read_json
 from haes.configuration.resource import check_changes
 from haes.manager.answers import done, ignore, reject
 from haes.manager.context import Round
@@ -114,7 +114,7 @@ def confirm_fenced(round_: Round, command: Command) -> None:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        data = json.loads(text)
+        data = read_json(text)
     except ValueError as error:
         raise UserError(f"'{text}' is no JSON ({error})") from error
     if not isinstance(data, dict):

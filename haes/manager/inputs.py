@@ -49,12 +49,14 @@ class Request:
         id: of the entry in that stream.
         verb: what is asked for.
         arguments: what the verb is about, as written.
+        problem: why it cannot be taken over as it was written; verb and arguments say nothing then.
     """
 
     user: str
     id: str
     verb: str
     arguments: tuple[str, ...]
+    problem: str | None = None
 
 
 def _no_objection(_resource: str, _target: str) -> tuple[str, ...]:

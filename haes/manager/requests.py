@@ -1,10 +1,14 @@
 """How what operators wrote into their own streams becomes commands on the record; knows no verb."""
 
+from haes.manager.answers import reject
 from haes.manager.context import Round
 
 
 def take_over_requests(round_: Round) -> None:
-    """Records every request as a command with its user's name; whether it is allowed is looked at after."""
+    """Records every request as a command with its user's name; whether it is allowed is looked at after.
+
+    One that cannot be taken over as it was written is rejected at once.
+    """
     for request in round_.inputs.requests:
         number = round_.state.command_count + 1
         text = " ".join([request.verb, *(argument for argument in request.arguments if argument)])
@@ -20,3 +24,5 @@ def take_over_requests(round_: Round) -> None:
             user=request.user,
             request=request.id,
         )
+        if request.problem is not None:
+            reject(round_, round_.state.commands[number], "unusable", problem=request.problem, request=request.id)

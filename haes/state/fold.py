@@ -12,7 +12,6 @@ from events.envelope import Event
 from events.errors import EventUnknown
 from events.log.port import FOREIGN, UNREADABLE
 from events.schema import SCHEMAS
-from haes.machines import IllegalTransition
 from haes.state.cluster import ClusterState
 from haes.state.fold_balance import BALANCE_HANDLERS
 from haes.state.fold_cluster import CLUSTER_HANDLERS
@@ -61,7 +60,7 @@ def apply_event(state: ClusterState, event: Event) -> None:
         return
     try:
         handler(state, subject, event.payload, event.at)
-    except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever an event holds, it stops its own subject alone
         state.parked[subject] = Parked(n=event.n, reason=f"{event.type}: {error}")
 
 

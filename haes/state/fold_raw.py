@@ -19,7 +19,6 @@ from events.codec import FIELDS, N, decode_time
 from events.log.checks import decode_after
 from events.log.port import RawEntry
 from events.schema import SCHEMAS
-from haes.machines import IllegalTransition
 from haes.state.cluster import ClusterState
 from haes.state.fold import APPLIED_APART, HANDLERS, Handler, apply_event
 from haes.state.records import Parked
@@ -150,7 +149,7 @@ class RawFold:
                     continue
                 try:
                     handler(state, subject, payload, at)
-                except (AttributeError, IllegalTransition, LookupError, TypeError, ValueError) as error:
+                except Exception as error:  # noqa: BLE001 - whatever an event holds, it stops its own subject alone
                     parked[subject] = Parked(n=n, reason=f"{type_}: {error}")
         finally:
             state.n, state.at, state.epoch = n, latest, highest
