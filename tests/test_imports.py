@@ -13,6 +13,7 @@ CORE = (
     "haes.configuration",
     "haes.agent",
     "haes.balancer",
+    "haes.bounds",
     "haes.exit_codes",
     "haes.fencing",
     "haes.journal",
