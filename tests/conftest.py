@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from events import embedded
 from events.embedded import EmbeddedRedis
+from tests.servers import program_of
 
 # Machines under load take their time; a property does not become false by that.
 settings.register_profile("haes", deadline=None)
@@ -26,8 +28,13 @@ def shared() -> Path:
 
 
 @pytest.fixture
-async def server(tmp_path: Path) -> AsyncIterator[EmbeddedRedis]:
-    """Provides a running server with nothing in it."""
+async def server(
+    tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[EmbeddedRedis]:
+    """Provides a running server with nothing in it: what the product would choose, or the one that a test names."""
+    if hasattr(request, "param"):
+        program = program_of(request.param)
+        monkeypatch.setattr(embedded, "find_program", lambda _: program)
     server = EmbeddedRedis(tmp_path / "data")
     await server.start()
     try:

@@ -8,7 +8,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from events.embedded import find_program
+from events.programs import find_program
 
 START_LIMIT = 10.0
 _CONFIGURATION = """\

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from events.embedded import find_program
 from events.errors import HaesError, LogUnavailable
 from events.log.redis import RedisLog
+from events.programs import find_program
 from haes.state.batch import Batch
 from tests.chaos.cluster import LiveCluster
 

@@ -7,18 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.running import LIMIT, haes
 
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.skipif(shutil.which("redis-cli") is None, reason="no redis-cli is here: apt-get install redis-tools")
 def test_the_stream_can_be_read_with_redis_cli_alone(tmp_path: Path) -> None:
     """While the first command of the section is open, the second shows the entry that the README shows."""
     text = (ROOT / "README.md").read_text(encoding="utf-8").partition("nothing but redis-cli")[2]
     programs = Path(sys.executable).parent
     keeper, reader = (
         [str(programs / Path(word).name) if word.startswith(".venv/bin/") else word for word in shlex.split(line)]
-        for line in re.findall(r"^    (?:\$ )?(\.venv/bin/.*)$", text, re.MULTILINE)
+        for line in re.findall(r"^    (?:\$ )?((?:\.venv/bin/|redis-cli).*)$", text, re.MULTILINE)
     )
     shown = dict(re.findall(r'\d+\) "(\w+)" +\d+\) "(.*)"', text))
     shutil.copytree(ROOT / "examples", tmp_path / "examples")

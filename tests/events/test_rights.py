@@ -1,7 +1,6 @@
-"""The printed rights are enough for each kind of user, and no more; on a server that knows rights per key."""
+"""The printed rights are enough for each kind of user, and no more; on every server that is here."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,10 @@ from haes.live.outcome import End
 from haes.state.batch import Batch
 from tests.chaos.cluster import LiveCluster
 from tests.cli.running import haes
+from tests.servers import EVERY_SERVER
+
+# What operators may write is a selector, and rights per key are as new: Redis 7.
+pytestmark = pytest.mark.parametrize("server", EVERY_SERVER, indirect=True)
 
 CLUSTER = "chaos"
 KEYS = keys_of(CLUSTER)
@@ -23,11 +26,8 @@ KEYS = keys_of(CLUSTER)
 
 @pytest.fixture
 def server(server: EmbeddedRedis) -> EmbeddedRedis:
-    """Provides the server, if it is new enough, with a user of each kind."""
+    """Provides the server with a user of each kind."""
     with Redis(unix_socket_path=server.socket) as client:
-        version = client.info("server")["redis_version"]
-        if int(version.partition(".")[0]) < 7:
-            pytest.skip(f"rights per key came with Redis 7, here is {version} ({shutil.which('redis-server')})")
         for role, user in (("manager", "boss"), ("agent", "worker"), ("operator", "alice"), ("auditor", "carl")):
             line = haes("acl", role, "--cluster", CLUSTER, "--user", user)[0].strip()
             client.execute_command(*line.replace(">PASSWORD", ">secret").split())
