@@ -19,6 +19,7 @@ from haes.configuration.cluster import Intervals
 from haes.drivers.process.client import KeeperError, KeeperRefused
 from haes.live import presence
 from haes.live.announce import announce
+from haes.live.decision import Decision
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
 from haes.live.seen import SeenFile
@@ -138,7 +139,7 @@ class AgentWorker(Worker):
             version=PROGRAM_VERSION,
             host=self._host,
         )
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
         if told:
             self._killed = None
         self._process, self.holds, self._reset = process, False, None
@@ -256,11 +257,11 @@ class AgentWorker(Worker):
             await asyncio.to_thread(self._live.kill, await asyncio.to_thread(self._live.services))
         batch = await self._batch()
         batch.emit("agent.deposed", self.node, about=because, because=because)
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
         await self._begin()
         self._wake.set()
 
-    async def _trial(self) -> tuple[Batch, AgentProcess, _Port]:
+    async def _trial(self) -> tuple[Decision, AgentProcess, _Port]:
         """Returns what a decision needs: what comes to nothing leaves nothing behind in the process that made it."""
         services = await asyncio.to_thread(self._live.services)
         batch = await self._batch()
@@ -270,7 +271,7 @@ class AgentWorker(Worker):
         batch, process, port = await self._trial()
         try:
             process.round(batch, port)
-            await self.replica.append(batch, self.lease)
+            await self.replica.append(batch)
         except BaseException:
             self.work.forget_offers()
             raise
@@ -287,7 +288,7 @@ class AgentWorker(Worker):
         await asyncio.to_thread(self._live.kill, strays)
         batch = await self._batch()
         self._tell_strays(batch, strays)
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
 
     async def _regressed(self, known_n: int) -> None:
         """Says what really runs here: reality wins over a log that lost its tail."""
@@ -344,7 +345,7 @@ class AgentWorker(Worker):
     async def _announce_leaving(self) -> None:
         batch, process, port = await self._trial()
         process.request_shutdown(batch, port, node_goes=None)
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
         self._process = process
 
     async def _finished(self) -> bool:
@@ -353,7 +354,7 @@ class AgentWorker(Worker):
         goes_on = process.round(batch, port)
         if not goes_on:
             batch.emit("agent.exited", self.node)
-        await self._persist(lambda: self.replica.append(batch, self.lease))
+        await self._persist(lambda: self.replica.append(batch))
         self.work.settle()
         self._process = process
         return not goes_on

@@ -20,6 +20,7 @@ from haes.configuration.cluster import Intervals
 from haes.live import presence
 from haes.live.announce import announce, not_understood
 from haes.live.archivist import Archivist
+from haes.live.decision import Right
 from haes.live.lease import HeldLease
 from haes.live.requests import forget_requests, pending_requests
 from haes.live.seen import SeenFile
@@ -137,7 +138,7 @@ class ManagerWorker(Worker):
         batch = await self._batch()
         announce(batch, self.lease.name)
         process.start(batch)
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
         self._process = process
         self._snapshot_n = max(await self.log.snapshot_numbers(), default=0)
 
@@ -201,7 +202,7 @@ class ManagerWorker(Worker):
             )
             batch = await self._batch()
             batch.emit("manager.declined", self.node, about=", ".join(sorted(newer)), subjects=sorted(newer))
-            await self.replica.append(batch, self.lease)
+            await self.replica.append(batch)
         if self.leads:
             self._process = ManagerProcess(self.node)
             await self._leader.release()
@@ -227,7 +228,7 @@ class ManagerWorker(Worker):
         if self._leader.token is not None:
             await self._leader.release()
         self._round_due = boottime() + self._intervals.round
-        await self.replica.append(batch, self.lease)
+        await self.replica.append(batch)
         self._process = trial
 
     def _no_inputs(self) -> RoundInputs:
@@ -235,25 +236,27 @@ class ManagerWorker(Worker):
 
     async def _round(self, claim: Claim, requests: list[Request], *, early: bool) -> None:
         """Does one round and appends what it decided."""
+        # Without the leader's lease only the manager's own state can be said, whatever is decided.
+        right = Right.of(self.lease if claim is Claim.REFUSED else self._leader)
         leases = await self.log.leases()
         if not early:
             window = float(settings.crs(self.replica.state.settings, "ha-load-average-window"))
             await self._window.read(self.log.side, window)
-        batch = await self._batch()
+        batch = await self._batch(right)
         # A decision that comes to nothing must leave nothing behind in the process that made it.
         process, port, wanted = _copy(self._process), _Port(claim), set[str]()
         state = self.replica.state
-        self._say_what_was_lost(batch)
+        if right.lease is self._leader:
+            self._say_what_was_lost(batch)
         process.round(batch, port, lambda: self._inputs(process, batch, leases, requests, wanted, early=early))
         behind = not_understood(batch.events, state, leases)
         if behind:
             await self._wait_for_upgrade(behind)
             return
         self._waiting_for = None
-        lease = self._leader if self._leader.valid() else self.lease
-        await self.replica.append(batch, lease)
+        await self.replica.append(batch)
         self._process, self._wanted, self._news = process, wanted, False
-        if lease is self._leader and self._regression is not None:
+        if right.lease is self._leader and self._regression is not None:
             self._regression = None
             self.replica.lost.clear()
         if not early:
@@ -261,7 +264,7 @@ class ManagerWorker(Worker):
         if port.released or not self.leads:
             await self._leader.release()
         await forget_requests(self.log.side, requests)
-        await self._fence_wanted(leases)
+        await self._fence_wanted(right, leases)
         await self._keep_snapshot()
 
     async def _wait_for_upgrade(self, behind: dict[str, list[str]]) -> None:
@@ -274,10 +277,10 @@ class ManagerWorker(Worker):
             _log.error("%s cannot read %s yet; upgrade them", ", ".join(members), ", ".join(types))
             batch = await self._batch()
             batch.emit("manager.waits", self.node, about=", ".join(members), types=types, members=members)
-            await self.replica.append(batch, self.lease)
+            await self.replica.append(batch)
 
     def _say_what_was_lost(self, batch: Batch) -> None:
-        if self._regression is None or not self._leader.valid():
+        if self._regression is None:
             return
         known, found = self._regression
         lost = self.replica.lost
@@ -331,8 +334,8 @@ class ManagerWorker(Worker):
         there = lease is not None and not presence.is_over(lease) and presence.held_by_agent(lease, node)
         return there and agent is not None and agent.state == "wait_for_agent_lock" and agent.mode != "restart"
 
-    async def _fence_wanted(self, leases: dict[str, LeaseInfo]) -> None:
-        """Takes the leases of nodes that are to be fenced, where they are provably over."""
+    async def _fence_wanted(self, right: Right, leases: dict[str, LeaseInfo]) -> None:
+        """Takes the leases of nodes that are to be fenced, where they are provably over; the leader does."""
         for node, held in list(self._fencing.items()):
             if node not in self._wanted:
                 await held.release()
@@ -347,6 +350,7 @@ class ManagerWorker(Worker):
                 _log.warning("node %s may still run %s; waiting for 'haes node confirm-fenced %s'", node, kept[0], node)
                 continue
             lease = HeldLease(self.log, presence.agent_lease(node), self.by, self._intervals.leader_lease)
+            right.check()
             if await lease.acquire():
                 self._fencing[node] = lease
                 self._wake.set()
@@ -367,11 +371,11 @@ class ManagerWorker(Worker):
             _log.warning("left without a word, the lease runs out by itself: %s", error or "no answer in time")
 
     async def _resign(self) -> None:
-        batch = await self._batch()
+        leads = self._leader.valid()
+        batch = await self._batch(Right.of(self._leader if leads else self.lease))
         process = _copy(self._process)
         process.request_shutdown(batch)
-        lease = self._leader if self._leader.valid() else self.lease
-        process.round(batch, _Port(Claim.KEPT if self._leader.valid() else Claim.REFUSED), self._no_inputs)
+        process.round(batch, _Port(Claim.KEPT if leads else Claim.REFUSED), self._no_inputs)
         batch.emit("manager.exited", self.node)
-        await self.replica.append(batch, lease)
+        await self.replica.append(batch)
         self._process = process

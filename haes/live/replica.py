@@ -10,12 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from events.envelope import Event
-from events.errors import Fenced, LogFault, LogUnavailable, StaleDecision
+from events.errors import LogFault, LogUnavailable, StaleDecision
 from events.log.port import FOREIGN, Checkpoint, EventLog
+from haes.live.decision import Decision
 from haes.live.follow import position_after
-from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL, Outage
-from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.restore import restore_state
@@ -88,22 +87,23 @@ class Replica:
         self.lost += [event for event in known if event.id not in there]
         self.recent.clear()
 
-    async def append(self, batch: Batch, lease: HeldLease) -> None:
-        """Appends a batch under a lease and applies it; repeats it while its outcome is unknown.
+    async def append(self, decision: Decision) -> None:
+        """Appends a decision under its right and applies it; repeats it while its outcome is unknown.
 
         Raises:
             StaleDecision: the state moved on meanwhile; it is up to date now, decide again.
-            Fenced: the lease is over, or somebody else's. Whether the batch was written shows when the log is read.
+            Fenced: the right is over, somebody else's, or none to say this. Whether the events were written shows when
+                the log is read.
         """
-        if not batch.events:
+        if not decision.events:
             return
+        decision.fit()
         command = secrets.token_hex(8)
-        expected = batch.expected_versions(self.state)
+        expected = decision.expected_versions(self.state)
         while True:
-            if lease.token is None or not lease.valid():
-                raise Fenced(f"lease '{lease.name}' is over; nothing is written any more")
+            token = decision.right.check()
             try:
-                await self.log.append(batch.events, token=lease.token, expect=expected, command=command)
+                await self.log.append(decision.events, token=token, expect=expected, command=command)
             except LogUnavailable as error:
                 self.outage.begin(error)
                 await asyncio.sleep(RETRY_INTERVAL)

@@ -15,12 +15,12 @@ from events.errors import Fenced, LogFault, LogTruncated, LogUnavailable, StaleD
 from events.log.port import EventLog
 from events.readers import position_note
 from haes.configuration.cluster import Intervals
+from haes.live.decision import Decision, Right
 from haes.live.follow import FOLLOW_INTERVAL
 from haes.live.lease import HeldLease
 from haes.live.outage import RETRY_INTERVAL, pause_unless
 from haes.live.replica import Replica
 from haes.live.seen import Seen, SeenFile
-from haes.state.batch import Batch
 
 _log = logging.getLogger(__name__)
 
@@ -136,10 +136,11 @@ class Worker(ABC):
         if event.by != self.by and self._is_urgent(event):
             self._wake.set()
 
-    async def _batch(self) -> Batch:
-        """Begins a batch at the present time, on what is known."""
+    async def _batch(self, right: Right | None = None) -> Decision:
+        """Begins a decision at the present time, on what is known, under the process's own lease or another right."""
+        right = Right.of(self.lease) if right is None else right
         now = await self.log.now()
-        return Batch(self.replica.state.working_copy(), self.by, now)
+        return Decision(self.replica.state.working_copy(), self.by, now, right)
 
     async def _wait(self) -> None:
         with suppress(TimeoutError):
