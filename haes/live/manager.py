@@ -22,7 +22,7 @@ from haes.live.announce import announce, not_understood
 from haes.live.archivist import Archivist
 from haes.live.decision import Right
 from haes.live.lease import HeldLease
-from haes.live.requests import forget_requests, pending_requests
+from haes.live.requests import forget_received, pending_requests
 from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
 from haes.live.version import PROGRAM_VERSION
@@ -111,6 +111,8 @@ class ManagerWorker(Worker):
         # When the leader's lease runs out, as far as is known, by `boottime`.
         self._free_at = math.inf
         self._news = False
+        # Requests may lie in their users' streams whose receipt is on the log: a predecessor's, too.
+        self._received = True
         self._snapshot_n = 0
         self._regression: tuple[int, int] | None = None
         self._declined = False
@@ -185,6 +187,9 @@ class ManagerWorker(Worker):
         if not self.leads:
             await self._stand_by(due=due)
             return
+        if self._received:
+            await forget_received(self.log.side, self.replica.state)
+            self._received = False
         requests = await pending_requests(self.log.side, self.replica.state)
         if not (due or self._news or requests or self._fencing or not self._leader.valid()):
             return
@@ -256,6 +261,7 @@ class ManagerWorker(Worker):
         self._waiting_for = None
         await self.replica.append(batch)
         self._process, self._wanted, self._news = process, wanted, False
+        self._received = self._received or bool(requests) or claim is Claim.NEW
         if right.lease is self._leader and self._regression is not None:
             self._regression = None
             self.replica.lost.clear()
@@ -263,7 +269,6 @@ class ManagerWorker(Worker):
             self._round_due = boottime() + self._intervals.round
         if port.released or not self.leads:
             await self._leader.release()
-        await forget_requests(self.log.side, requests)
         await self._fence_wanted(right, leases)
         await self._keep_snapshot()
 

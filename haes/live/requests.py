@@ -53,15 +53,26 @@ async def pending_requests(side: SideStreams, state: ClusterState) -> list[Reque
     return [request for _, request in found[:PER_ROUND]]
 
 
-async def forget_requests(side: SideStreams, requests: Sequence[Request]) -> None:
-    """Removes requests that are on the record now; what was of no use is set aside as it was written."""
-    for user in {request.user for request in requests}:
-        useless = {
-            request.id: request.problem or "" for request in requests if request.user == user and request.problem
-        }
-        if useless:
-            await _set_aside(side, user, useless)
-        await side.drop(f"{KIND}:{user}", [request.id for request in requests if request.user == user])
+async def forget_received(side: SideStreams, state: ClusterState) -> None:
+    """Removes the requests whose receipt is on the log; what was of no use is set aside first, as it was written.
+
+    Args:
+        side: where they lie.
+        state: the fold of what was read back from the log, not of what somebody is about to append.
+    """
+    for user, last in sorted(state.requests.items()):
+        name = f"{KIND}:{user}"
+        try:
+            entries = (await side.read({name: START_ID}, count=KEPT)).get(name, ())
+        except UserError as error:
+            _log.debug("requests in '%s' cannot be read: %s", name, error)
+            continue
+        received = [entry for entry in entries if place_of(entry.id) <= place_of(last)]
+        for entry in received:
+            problem = _request(user, entry).problem
+            if problem is not None:
+                await _set_aside(side, user, entry, problem)
+        await side.drop(name, [entry.id for entry in received])
 
 
 async def read_set_aside(side: SideStreams) -> list[dict[str, str]]:
@@ -73,13 +84,10 @@ async def read_set_aside(side: SideStreams) -> list[dict[str, str]]:
     ]
 
 
-async def _set_aside(side: SideStreams, user: str, useless: Mapping[str, str]) -> None:
-    name = f"{KIND}:{user}"
-    for entry in (await side.read({name: START_ID}, count=KEPT)).get(name, ()):
-        if entry.id in useless:
-            about = {"user": user, "request": entry.id, "problem": useless[entry.id]}
-            raw = {f"raw:{field}": value[:SET_ASIDE_LONGEST] for field, value in entry.fields.items()}
-            await side.add(SET_ASIDE, {**about, **raw}, keep=SET_ASIDE_KEPT)
+async def _set_aside(side: SideStreams, user: str, entry: SideEntry, problem: str) -> None:
+    about = {"user": user, "request": entry.id, "problem": problem}
+    raw = {f"raw:{field}": value[:SET_ASIDE_LONGEST] for field, value in entry.fields.items()}
+    await side.add(SET_ASIDE, {**about, **raw}, keep=SET_ASIDE_KEPT)
 
 
 async def _read(side: SideStreams, after: Mapping[str, str]) -> Mapping[str, Sequence[SideEntry]]:
