@@ -62,6 +62,15 @@ class Durability:
             needed = ".".join(map(str, FSYNC_SERVER))
             raise UserError(f"{shown}: durability 'fsync' needs Redis {needed} or newer, the server is {version}")
 
+    def check_file(self, shown: str) -> None:
+        """Refuses a server that keeps no file, if there must be one.
+
+        Raises:
+            UserError: there must.
+        """
+        if self.kind == FSYNC:
+            raise UserError(f"{shown}: durability 'fsync' needs an append-only file; set 'appendonly yes' there")
+
 
 def read_durability(text: str) -> Durability:
     """Reads a durability.

@@ -34,4 +34,5 @@ async def check_server(server: Server, durability: Durability) -> tuple[str, ...
     server.run_id = about.get("run_id", "")
     if (await server.info("persistence")).get("aof_enabled") != "0":
         return ()
+    durability.check_file(server.shown)
     return (f"{server.shown}: the server keeps no append-only file (appendonly no); what it has is lost when it ends",)

@@ -13,6 +13,7 @@ may run scripts on the log's keys. Operators and auditors cannot append at all.
 
 from collections.abc import Sequence
 
+from events.log.durability import FSYNC, Durability
 from events.log.redis_keys import keys_of
 
 ROLES = ("manager", "agent", "operator", "auditor")
@@ -37,28 +38,30 @@ _APPEND = ("+evalsha", "+eval", "+script|load", "+hset", "+hincrby", "+hdel", "+
 _IN_SCRIPTS = ("+zadd", "+zscore", "+zrem", "+zrangebyscore", "+type", "+xinfo", "+wait")
 
 
-def rules_for(role: str, cluster: str, user: str) -> Sequence[str]:
+def rules_for(role: str, cluster: str, user: str, durability: Durability) -> Sequence[str]:
     """Returns the rules for a user, after `ACL SETUSER NAME`.
 
     Args:
         role: one of `ROLES`.
         cluster: name of the cluster.
         user: the user's name on the server, which for an operator is the name of his stream.
+        durability: what appends wait for; a server too old to prove `fsync` does not know the right, either.
 
     Raises:
         UserError: a cluster cannot be called so.
     """
     keys = keys_of(cluster)
     everything = keys.side_prefix + "*"
+    prove = ("+waitaof",) if durability.kind == FSYNC else ()
     if role == "manager":
-        return (f"~{everything}", *_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, "+xdel")
+        return (f"~{everything}", *_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, *prove, "+xdel")
     if role == "agent":
         writes = [keys.events, keys.head, keys.versions, keys.done, keys.results, keys.epochs, keys.sides]
         writes += [keys.lease("*"), keys.side("telemetry")]
         return (
             *(f"~{key}" for key in writes),
             f"%R~{everything}",
-            *(*_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS),
+            *(*_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, *prove),
         )
     if role == "operator":
         own = f"(~{keys.side('commands:' + user)} ~{keys.sides} +xadd +sadd)"

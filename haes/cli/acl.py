@@ -4,6 +4,7 @@ import argparse
 import getpass
 
 from events.errors import UserError
+from events.log.durability import LOCAL, read_durability
 from events.log.rights import ROLES, rules_for
 from haes.cli.options import DEFAULT_CLUSTER
 
@@ -14,6 +15,9 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("--cluster", default=DEFAULT_CLUSTER, metavar="NAME")
     parser.add_argument("--user", metavar="NAME", help="the user's name on the server (default: the role, or you)")
+    parser.add_argument(
+        "--durability", default=LOCAL, metavar="KIND", help="as in the cluster's file: local, replicas:N or fsync"
+    )
     parser.set_defaults(run=run)
 
 
@@ -22,6 +26,6 @@ def run(options: argparse.Namespace) -> int:
     user = options.user or (getpass.getuser() if options.role == "operator" else options.role)
     if not user.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise UserError(f"--user {user}: a user's name has letters, digits, '.', '_' and '-'")
-    rules = rules_for(options.role, options.cluster, user)
+    rules = rules_for(options.role, options.cluster, user, read_durability(options.durability))
     print(f"ACL SETUSER {user} reset on >PASSWORD {' '.join(rules)}")  # noqa: T201
     return 0

@@ -6,7 +6,7 @@ import pytest
 from redis import Redis
 
 from events.embedded import EmbeddedRedis
-from events.errors import HaesError, LogUnavailable, UserError
+from events.errors import LogUnavailable, UserError
 from events.log.durability import FSYNC
 from events.log.redis import RedisLog
 from tests.cli.running import haes
@@ -69,7 +69,6 @@ async def test_a_server_too_old_for_it_is_refused(server: EmbeddedRedis) -> None
 
 
 @bundled
-@pytest.mark.xfail(strict=True, reason="the server is accepted, and every append fails after it was written")
 async def test_a_server_without_a_file_is_refused(server: EmbeddedRedis) -> None:
     """A server that keeps no append-only file cannot have anything on disk, and is refused when the log is opened."""
     with Redis(unix_socket_path=server.socket) as client:
@@ -79,7 +78,6 @@ async def test_a_server_without_a_file_is_refused(server: EmbeddedRedis) -> None
 
 
 @bundled
-@pytest.mark.xfail(strict=True, raises=(AssertionError, HaesError), reason="the rights lack WAITAOF")
 @pytest.mark.parametrize("role", ["manager", "agent"])
 async def test_the_printed_rights_are_enough(server: EmbeddedRedis, role: str) -> None:
     """Who appends with `fsync` has the right to ask for the proof, once the rights were printed for it."""
