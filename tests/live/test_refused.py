@@ -1,0 +1,159 @@
+"""A node whose keeper knows a newer right, or is away: the agent begins anew or waits, and no right is given twice."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.log.memory import MemoryLog
+from events.log.port import Token
+from haes.agent.execution import Job
+from haes.configuration.cluster import NodeValues
+from haes.drivers.process.client import KeeperAway, KeeperClient
+from haes.drivers.process.keeper import clean
+from haes.exit_codes import TRY_AGAIN
+from haes.live.agent import AgentWorker
+from haes.live.build import build_node
+from haes.live.presence import agent_lease
+from haes.live.seen import Seen, SeenFile
+from haes.live.work import Work
+from haes.state import ClusterState
+from haes.state.batch import Batch
+from haes.state.records import ResourceConfiguration
+from tests.live.world import INTERVALS, LIMIT, World
+
+NODE = "node1"
+
+
+@pytest.fixture
+async def kept(world: World, tmp_path: Path) -> AsyncIterator[World]:
+    """Provides a cluster whose first node has a real keeper."""
+    folder = tmp_path / NODE
+    folder.mkdir()
+    try:
+        await world.begin()
+        world.manager("node2")
+        start(world)
+        for node in world.nodes[1:]:
+            world.agent(node)
+        await world.until(world.at_rest, "everything runs")
+        yield world
+    finally:
+        await asyncio.to_thread(clean, folder)
+
+
+def start(world: World, seen: SeenFile | None = None) -> AgentWorker:
+    """Starts the agent of the node with a keeper."""
+    worker: AgentWorker
+    live = build_node(world.folder / NODE, NODE, NodeValues(), lambda: worker.replica.state)
+    worker = AgentWorker(world.log, NODE, live, INTERVALS, f"{NODE}/lrm@test", "test", seen)
+    world._start(f"agent {NODE}", worker)
+    return worker
+
+
+def lose_the_lease(log: MemoryLog) -> None:
+    """Lets the log forget that the agent's lease was taken, as a server does that lost its tail."""
+    del log._leases[agent_lease(NODE)]
+    log._epochs[agent_lease(NODE)] -= 1
+
+
+def given(log: MemoryLog, monkeypatch: pytest.MonkeyPatch) -> list[Token]:
+    """Returns the tokens of the agent's lease as they are given out from now on."""
+    tokens: list[Token] = []
+    acquire = log.acquire
+
+    async def noted(lease: str, *arguments: Any, **values: Any) -> Token:
+        token = await acquire(lease, *arguments, **values)
+        if lease == agent_lease(NODE):
+            tokens.append(token)
+        return token
+
+    monkeypatch.setattr(log, "acquire", noted)
+    return tokens
+
+
+async def until_connected(world: World, times: int) -> None:
+    """Waits until the agent has said so many times what runs on its node, and everything runs."""
+    said = 0
+    async with asyncio.timeout(LIMIT):
+        while said < times:
+            await world.until(world.at_rest, "everything runs")
+            said = sum(event.type == "agent.connected" and event.subject == NODE for event in await world.events())
+            await asyncio.sleep(0.02)
+    await world.until(world.at_rest, "everything runs")
+
+
+@pytest.mark.xfail(strict=True, reason="the refusal of the keeper ends the process")
+async def test_an_agent_whose_lease_was_forgotten_begins_anew(kept: World) -> None:
+    """The successor of an agent whose lease the log forgot gets a newer right than its node has seen, and works."""
+    before = (await kept.log.leases())[agent_lease(NODE)].epoch
+    await kept.kill(f"agent {NODE}")
+    lose_the_lease(kept.log)
+    start(kept)
+    await until_connected(kept, 2)
+    assert (await kept.log.leases())[agent_lease(NODE)].epoch > before
+
+
+@pytest.mark.xfail(strict=True, reason="a generation and an epoch are given out twice")
+async def test_no_right_is_given_out_twice(kept: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever remembers a right gets a newer one, although the log has forgotten that it gave it."""
+    lease = (await kept.log.leases())[agent_lease(NODE)]
+    tokens = given(kept.log, monkeypatch)
+    lose_the_lease(kept.log)
+    await until_connected(kept, 2)
+    rights = [(1, lease.epoch), *((token.generation, token.epoch) for token in tokens)]
+    assert len(set(rights)) == len(rights) > 1
+
+
+@pytest.mark.xfail(strict=True, reason="the refusal of the keeper ends the process")
+async def test_an_agent_that_is_refused_leaves_in_good_order(kept: World) -> None:
+    """A keeper that knows a newer right does not keep the agent from leaving, and makes no error of it."""
+    other = KeeperClient(kept.folder / NODE, NODE)
+    other.use(Token(1, agent_lease(NODE), 99, "other"))
+    await asyncio.to_thread(other.act, "acknowledge")
+    await kept.leave(f"agent {NODE}")
+
+
+@pytest.mark.xfail(strict=True, reason="the generation does not rise")
+async def test_a_process_that_remembers_more_than_the_log_has_raises_the_generation(world: World) -> None:
+    """Whoever begins on a log that lost its tail voids every right of then before it takes one of its own."""
+    await world.begin()
+    seen = SeenFile(world.folder / "agent.seen")
+    head = await world.log.head()
+    seen.save(Seen(head.log_id, head.n + 1000, 3))
+    folder = world.folder / NODE
+    folder.mkdir()
+    try:
+        start(world, seen)
+        await world.until(lambda state: NODE in state.agents, "the agent is there")
+        assert (await world.log.head()).generation == 4
+    finally:
+        await world.kill(f"agent {NODE}")
+        await asyncio.to_thread(clean, folder)
+
+
+class _Away:
+    """A driver whose keeper cannot be reached."""
+
+    kinds = frozenset({"vm"})
+
+    def running(self, _resource: str) -> bool:
+        raise KeeperAway("nobody there")
+
+
+@pytest.mark.xfail(strict=True, reason="the job counts as crashed, and its resource goes to error")
+async def test_a_job_whose_keeper_is_away_says_nothing_about_its_resource() -> None:
+    """What could not be tried is tried again; a resource is not to blame for its node's keeper."""
+    state = ClusterState()
+    state.configurations["vm:1"] = ResourceConfiguration(NODE, state="started")
+    ended = asyncio.Event()
+    work = Work(NODE, _Away(), ended.set)  # type: ignore[arg-type]
+    job = Job("vm:1", 1, "started")
+    batch = Batch(None, f"{NODE}/lrm", 1)
+    assert work.step(job, batch, state, {}) is None
+    async with asyncio.timeout(LIMIT):
+        await ended.wait()
+    assert work.step(job, batch, state, {}) == TRY_AGAIN
+    work.close()
