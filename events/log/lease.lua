@@ -2,6 +2,8 @@
 --
 -- KEYS  1 head  2 epochs  3 the lease
 -- ARGV  1 'acquire'  2 name of the lease  3 owner  4 nonce  5 term in microseconds, or ''  6 '1' to seize it
+--                    7, 8 generation and epoch above which the token is to be: whoever asks remembers that right,
+--                    which a log that lost its tail has forgotten
 --       1 'renew'    2..4 the token's generation, epoch, nonce  5 term in microseconds, or ''
 --                    6 '1' when a new note follows  then names and values of the note in turn
 --       1 'release'  2..4 the token's generation, epoch, nonce
@@ -43,13 +45,21 @@ if ARGV[1] == 'acquire' then
       return {'HELD', lease[1], tonumber(lease[3]) - head.now}
     end
   end
-  local epoch = math.max(tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or 0), tonumber(lease[2] or 0)) + 1
+  local generation, known = tonumber(head.generation), tonumber(ARGV[7])
+  local epoch = math.max(tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or 0), tonumber(lease[2] or 0))
+  if known > generation then
+    generation = known + 1
+    redis.call('HSET', KEYS[1], 'generation', whole(generation))
+  elseif known == generation then
+    epoch = math.max(epoch, tonumber(ARGV[8]))
+  end
+  epoch = epoch + 1
   redis.call('HSET', KEYS[2], ARGV[2], whole(epoch))
   redis.call('DEL', KEYS[3])
   redis.call('HSET', KEYS[3], 'owner', ARGV[3], 'epoch', whole(epoch), 'nonce', ARGV[4],
     'term', ARGV[5], 'expires', expiry(ARGV[5]))
   keep_time(KEYS[1], head)
-  return {'OK', tonumber(head.generation), epoch}
+  return {'OK', generation, epoch}
 end
 
 local fenced = why_fenced(head, KEYS[3], ARGV[2], ARGV[3], ARGV[4])

@@ -7,7 +7,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from events.codec import FIELDS, encode_fields
 from events.envelope import Event
@@ -15,6 +15,7 @@ from events.errors import HaesError
 from events.log.checks import check_alive, check_batch, check_position, decode_after, fenced, held_by, missing, stale
 from events.log.memory_side import MemorySideStreams
 from events.log.port import (
+    NO_RIGHT,
     READ_COUNT,
     START_ID,
     Appended,
@@ -24,6 +25,7 @@ from events.log.port import (
     Head,
     LeaseInfo,
     RawEntry,
+    Right,
     Token,
 )
 from events.log.side import SideStreams
@@ -94,13 +96,24 @@ class MemoryLog(EventLog):
         self._head = Head(head.log_id, generation, head.n, head.last_id)
         return generation
 
-    async def acquire(self, lease: str, owner: str, *, ttl: float | None = None, seize: bool = False) -> Token:
+    async def acquire(
+        self,
+        lease: str,
+        owner: str,
+        *,
+        ttl: float | None = None,
+        seize: bool = False,
+        above: Right = NO_RIGHT,
+    ) -> Token:
         """See EventLog."""
         head, now = self._known_head(), self._now()
         held = self._leases.get(lease)
         if held and not seize and (held.expires is None or now < held.expires):
             raise held_by(lease, held.owner, None if held.expires is None else held.expires - now)
-        epoch = self._epochs.get(lease, 0) + 1
+        generation, known = above
+        if generation > head.generation:
+            head = self._head = replace(head, generation=generation + 1)
+        epoch = max(self._epochs.get(lease, 0), known if generation == head.generation else 0) + 1
         self._epochs[lease] = epoch
         nonce = secrets.token_hex(8)
         self._leases[lease] = _Lease(owner, epoch, nonce, None if ttl is None else now + ttl)

@@ -27,6 +27,11 @@ FOREIGN = "log.foreign"
 RawEntry = tuple[bytes, list[bytes]]
 
 
+# Generation and epoch: what tells the newer of two tokens of one lease; and a right that is older than all.
+Right = tuple[int, int]
+NO_RIGHT: Right = (0, 0)
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """The right to append under a lease; it is good only as long as all four values are the current ones.
@@ -42,6 +47,11 @@ class Token:
     lease: str
     epoch: int
     nonce: str
+
+    @property
+    def right(self) -> Right:
+        """What tells the newer of two tokens of one lease."""
+        return self.generation, self.epoch
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +172,15 @@ class EventLog(ABC):
         """
 
     @abstractmethod
-    async def acquire(self, lease: str, owner: str, *, ttl: float | None = None, seize: bool = False) -> Token:
+    async def acquire(
+        self,
+        lease: str,
+        owner: str,
+        *,
+        ttl: float | None = None,
+        seize: bool = False,
+        above: Right = NO_RIGHT,
+    ) -> Token:
         """Takes a lease that nobody holds any more and raises its epoch.
 
         Args:
@@ -170,6 +188,8 @@ class EventLog(ABC):
             owner: who takes it, for people.
             ttl: seconds until it runs out unless renewed; None for never.
             seize: take it from whoever holds it.
+            above: the newest right under this lease that the caller knows of. The new one is newer, also on a log that
+                lost its tail and forgot that one; a log of an older generation rises above that generation.
 
         Raises:
             LeaseHeld: somebody holds it.

@@ -17,7 +17,19 @@ from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavaila
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
 from events.log.durability import LOCAL, read_durability
-from events.log.port import READ_COUNT, Appended, Batch, Checkpoint, EventLog, Head, LeaseInfo, RawEntry, Token
+from events.log.port import (
+    NO_RIGHT,
+    READ_COUNT,
+    Appended,
+    Batch,
+    Checkpoint,
+    EventLog,
+    Head,
+    LeaseInfo,
+    RawEntry,
+    Right,
+    Token,
+)
 from events.log.redis_bulk import bulk_entries
 from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
@@ -117,13 +129,21 @@ class RedisLog(EventLog):
         """See EventLog."""
         return int((await self._run(scripts.GENERATION, [self._keys.head], [above]))[1])
 
-    async def acquire(self, lease: str, owner: str, *, ttl: float | None = None, seize: bool = False) -> Token:
+    async def acquire(
+        self,
+        lease: str,
+        owner: str,
+        *,
+        ttl: float | None = None,
+        seize: bool = False,
+        above: Right = NO_RIGHT,
+    ) -> Token:
         """See EventLog."""
         nonce = secrets.token_hex(8)
         status, *rest = await self._run(
             scripts.LEASE,
             self._lease_keys(lease),
-            ["acquire", lease, owner, nonce, _term(ttl), "1" if seize else "0"],
+            ["acquire", lease, owner, nonce, _term(ttl), "1" if seize else "0", *above],
         )
         if status == b"HELD":
             holder, left = rest

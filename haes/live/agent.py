@@ -11,7 +11,7 @@ from typing import Any
 
 from events.envelope import Event
 from events.errors import HaesError, LogUnavailable
-from events.log.port import EventLog
+from events.log.port import NO_RIGHT, EventLog, Right
 from haes.agent.execution import Job
 from haes.agent.process import AgentProcess
 from haes.clock import boottime
@@ -22,6 +22,7 @@ from haes.live.announce import announce
 from haes.live.decision import Decision
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
+from haes.live.outage import Outage, pause_unless
 from haes.live.seen import SeenFile
 from haes.live.telemetry import publish
 from haes.live.version import PROGRAM_VERSION
@@ -102,6 +103,8 @@ class AgentWorker(Worker):
         self._reset: str | None = None
         self._last_round = boottime()
         self._stalled = False
+        self._node_outage = Outage(f"node {node}")
+        lease.newest = self._newest_right
         # What the keeper killed and nobody has recorded yet.
         self._killed: frozenset[str] | None = None
 
@@ -114,8 +117,32 @@ class AgentWorker(Worker):
         """Returns whether the lease lets the agent run services right now."""
         return self.lease.valid() and self._reset is None
 
+    async def _newest_right(self) -> Right:
+        """Asks the node for the newest right that it has seen; the log may have forgotten it."""
+        try:
+            return await asyncio.to_thread(self._live.newest)
+        except KeeperError as error:
+            self._node_outage.begin(error)
+            return NO_RIGHT
+
     async def _begin(self) -> None:
-        """Begins anew: says what really runs here, and stops what does not belong here."""
+        """Begins as often as it takes: a node that is away or knows a newer right is waited out like the log."""
+        while not self._stop.is_set():
+            try:
+                await self._connect()
+            except KeeperRefused as error:
+                await self._give_way(error)
+                await self._take_lease()
+                await self.replica.catch_up()
+            except KeeperError as error:
+                self._node_outage.begin(error)
+            else:
+                self._node_outage.end()
+                return
+            await pause_unless(self._stop, LEASE_INTERVAL)
+
+    async def _connect(self) -> None:
+        """Says what really runs here, and stops what does not belong here."""
         if self.lease.token is None:
             raise LogUnavailable(f"lease '{self.lease.name}' is not held")
         await asyncio.to_thread(self._live.use, self.lease.token)
@@ -191,9 +218,11 @@ class AgentWorker(Worker):
         if self._fault is None and self.lease.valid() and (self.holds or self._process.state == "wait_for_agent_lock"):
             try:
                 await asyncio.to_thread(self._live.feed, self.lease.deadline)
+            except KeeperRefused as error:
+                await self._give_way(error)
             except KeeperError as error:
                 # The next round meets it, too, and does what can be done.
-                _log.error("the keeper was not fed: %s", error)
+                self._node_outage.begin(error)
                 self._wake.set()
 
     async def _lost_lease(self) -> None:
@@ -209,17 +238,21 @@ class AgentWorker(Worker):
         try:
             await self._work()
         except KeeperRefused as error:
-            # Somebody with a newer right was here. The next term of the lease brings a right that is newer still.
-            _log.error("the keeper refuses this agent: %s", error)
-            self._reset = "its keeper had seen a newer right"
-            self._round_due = boottime() + LEASE_INTERVAL
-            await self.lease.release()
+            await self._give_way(error)
         except KeeperError as error:
             # Nothing can be done here for now; if it lasts, the lease is not renewed and others take over.
-            _log.error("the node cannot be worked with: %s", error)
+            self._node_outage.begin(error)
             self._round_due = boottime() + LEASE_INTERVAL
         else:
+            self._node_outage.end()
             self._last_round = boottime()
+
+    async def _give_way(self, error: KeeperRefused) -> None:
+        """Somebody with a newer right was here: gives the lease back; the next one brings a right newer than that."""
+        _log.error("the keeper refuses this agent: %s", error)
+        self._reset = "its keeper had seen a newer right"
+        self._round_due = boottime() + LEASE_INTERVAL
+        await self.lease.release()
 
     async def _work(self) -> None:
         if not self.lease.valid():
@@ -330,10 +363,18 @@ class AgentWorker(Worker):
             _log.warning("%s", error)
         known = self.replica.state.agents.get(self.node)
         if self._process.mode == "restart" and known is not None and known.mode == "restart":
-            # It is on the record that the services go on: nobody will start them elsewhere.
-            await asyncio.to_thread(self._live.disarm)
-            await self._give_back()
+            await self._hand_over()
         self.work.close()
+
+    async def _hand_over(self) -> None:
+        """It is on the record that the services go on: nobody will start them elsewhere."""
+        try:
+            await asyncio.to_thread(self._live.disarm)
+        except KeeperError as error:
+            # They end when the lease is over, so it must not be given back before that.
+            _log.warning("the services end with the lease: %s", error)
+        else:
+            await self._give_back()
 
     async def _give_back(self) -> None:
         try:

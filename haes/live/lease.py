@@ -5,10 +5,10 @@ nothing of what the lease is for.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from events.errors import Fenced, LeaseHeld
-from events.log.port import EventLog, Token
+from events.log.port import NO_RIGHT, EventLog, Right, Token
 from haes.clock import boottime
 
 _log = logging.getLogger(__name__)
@@ -26,6 +26,7 @@ class HeldLease:
         ttl: seconds of a term.
         token: the right to append; None while the lease is not held.
         note: returns small values that are kept with the lease at each renewal.
+        newest: returns the newest right under this lease that somebody else than this process and the log remembers.
     """
 
     def __init__(self, log: EventLog, name: str, owner: str, ttl: float) -> None:
@@ -35,6 +36,8 @@ class HeldLease:
         self.ttl = ttl
         self.token: Token | None = None
         self.note: Callable[[], Mapping[str, str]] = dict
+        self.newest: Callable[[], Awaitable[Right]] = _nobody
+        self._last = NO_RIGHT
         self._deadline = 0.0
 
     @property
@@ -52,12 +55,17 @@ class HeldLease:
         return self.ttl / RENEWALS
 
     async def acquire(self, *, seize: bool = False) -> bool:
-        """Takes the lease; returns False when somebody else holds it."""
+        """Takes the lease; returns False when somebody else holds it.
+
+        A log that lost its tail may have forgotten to whom it gave the lease. What it gives now is newer all the same.
+        """
+        above = max(self._last, await self.newest())
         sent = boottime()
         try:
-            self.token = await self._log.acquire(self.name, self.owner, ttl=self.ttl, seize=seize)
+            self.token = await self._log.acquire(self.name, self.owner, ttl=self.ttl, seize=seize, above=above)
         except LeaseHeld:
             return False
+        self._last = self.token.right
         self._begin_term(sent)
         return True
 
@@ -88,3 +96,7 @@ class HeldLease:
 
     def _begin_term(self, sent: float) -> None:
         self._deadline = sent + self.ttl
+
+
+async def _nobody() -> Right:
+    return NO_RIGHT

@@ -1,12 +1,14 @@
 """What an agent's shell asks of its node: the services there, the keeper that outlives the agent, and measurements.
 
-Knows no kind of node. Every method may block for a while and is called in a thread; none is called after `close`.
+Knows no kind of node. Every method may block for a while and is called in a thread; none is called after `close`. Every
+method raises a `KeeperError` when the node cannot be worked with, and those that change something a `RightRefused` when
+a newer right than that in use was there.
 """
 
 from collections.abc import Collection
 from typing import Protocol
 
-from events.log.port import Token
+from events.log.port import Right, Token
 from haes.drivers.port import Driver
 from haes.telemetry import Sample
 
@@ -20,6 +22,9 @@ class LiveNode(Protocol):
 
     def use(self, token: Token) -> None:
         """Acts under this token from now on; the node refuses older ones."""
+
+    def newest(self) -> Right:
+        """Returns the newest right that the node has seen."""
 
     def feed(self, deadline: float) -> None:
         """Lets the services run until a moment by `CLOCK_BOOTTIME`; after it the keeper kills them by itself."""

@@ -1,4 +1,4 @@
-"""Times in which the log cannot be reached: said once when they begin, once when they end; decides nothing."""
+"""Times in which something cannot be reached: said once when they begin, once when they end; decides nothing."""
 
 import asyncio
 import logging
@@ -20,25 +20,26 @@ async def pause_unless(stop: asyncio.Event, seconds: float) -> None:
 
 
 class Outage:
-    """Whether the log is away right now, and since when.
+    """Whether something, usually the log, is away right now, and since when.
 
     Attributes:
         since: when it was first missed, by `boottime`; None while it is there.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "the log") -> None:
+        self._what = what
         self.since: float | None = None
 
     def begin(self, error: Exception) -> None:
-        """Notes that the log could not be reached; only the first time is said."""
+        """Notes that it could not be reached; only the first time is said."""
         if self.since is None:
             self.since = boottime()
-            _log.warning("the log is away, waiting for it: %s", error)
+            _log.warning("%s is away, waiting for it: %s", self._what, error)
 
     def end(self) -> float | None:
-        """Notes that the log answered; returns how many seconds it was away, None if it was not."""
+        """Notes that it answered; returns how many seconds it was away, None if it was not."""
         if self.since is None:
             return None
         lasted, self.since = boottime() - self.since, None
-        _log.warning("the log is back after %.1f s", lasted)
+        _log.warning("%s is back after %.1f s", self._what, lasted)
         return lasted

@@ -10,10 +10,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from events.errors import HaesError
-from events.log.port import Token
+from events.log.port import NO_RIGHT, Right, Token
 from haes.clock import boottime
 from haes.drivers.port import Emit
+from haes.drivers.process.client import RightRefused
 from haes.telemetry import Sample
 
 
@@ -47,13 +47,13 @@ class PretendNode:
     def use(self, token: Token) -> None:
         """See LiveNode."""
         with self._lock:
-            data = self._read()
-            newest = data.get("token")
-            if newest is not None and [token.generation, token.epoch] < newest[:2]:
-                raise HaesError(f"node {self._node} refuses token {token.epoch}, it knows {newest[1]}")
-            data["token"] = [token.generation, token.epoch, token.nonce]
-            self._write(data)
             self._token = token
+
+    def newest(self) -> Right:
+        """See LiveNode."""
+        with self._lock:
+            generation, epoch, _ = self._read().get("token", (*NO_RIGHT, ""))
+            return generation, epoch
 
     def feed(self, deadline: float) -> None:
         """See LiveNode."""
@@ -66,16 +66,17 @@ class PretendNode:
     def fired(self) -> tuple[str, ...] | None:
         """See LiveNode."""
         with self._lock:
-            data = self._read()
-            fired = data.pop("fired", None)
-            if fired is not None:
-                self._write(data)
-            return None if fired is None else tuple(fired)
+            if self._read().get("fired") is None:
+                return None
+            data = self._entitled()
+            fired = data.pop("fired")
+            self._write(data)
+            return tuple(fired)
 
     def kill(self, resources: Collection[str]) -> None:
         """See LiveNode."""
         with self._lock:
-            data = self._read()
+            data = self._entitled()
             data["services"] = [name for name in data["services"] if name not in resources]
             self._write(data)
 
@@ -104,10 +105,11 @@ class PretendNode:
     def start(self, resource: str, _emit: Emit) -> None:
         """See Driver."""
         with self._lock:
-            data = self._read()
-            if data.get("fired") is None:
-                data["services"] = sorted({*data["services"], resource})
-                self._write(data)
+            data = self._entitled()
+            if data.get("fired") is not None:
+                raise RightRefused(f"node {self._node} starts nothing before it is fed")
+            data["services"] = sorted({*data["services"], resource})
+            self._write(data)
 
     def stop(self, resource: str, _timeout: int | None, _emit: Emit) -> None:
         """See Driver."""
@@ -130,7 +132,18 @@ class PretendNode:
 
     def _change(self, **values: Any) -> None:
         with self._lock:
-            self._write({**self._read(), **values})
+            self._write({**self._entitled(), **values})
+
+    def _entitled(self) -> dict[str, Any]:
+        """Returns what the file says, and lets nobody act whose right is older than one that was seen before."""
+        data, token = self._read(), self._token
+        if token is None:
+            raise RightRefused(f"node {self._node} was given no right to act yet")
+        generation, epoch, nonce = data.get("token", (*NO_RIGHT, ""))
+        if token.right < (generation, epoch) or (token.right == (generation, epoch) and token.nonce != nonce):
+            raise RightRefused(f"node {self._node} refuses {token.right} ({token.nonce}): {generation, epoch} was here")
+        data["token"] = [token.generation, token.epoch, token.nonce]
+        return data
 
     def _read(self) -> dict[str, Any]:
         """Returns what the file says; services whose deadline has passed are dead."""

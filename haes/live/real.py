@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from events.log.port import Token
+from events.log.port import Right, Token
 from haes.configuration.cluster import NodeValues
 from haes.drivers.by_kind import DriverByKind
 from haes.drivers.process.load import machine_load, machine_size
@@ -30,6 +30,10 @@ class RealNode:
         """See LiveNode."""
         self._processes.use(token)
         self._pretended.use(token)
+
+    def newest(self) -> Right:
+        """See LiveNode."""
+        return max(self._processes.newest(), self._pretended.newest())
 
     def feed(self, deadline: float) -> None:
         """See LiveNode."""

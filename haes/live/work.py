@@ -13,7 +13,8 @@ from typing import Any
 
 from haes.agent.execution import Job, execute
 from haes.drivers.port import Driver
-from haes.exit_codes import CRASHED, SUCCESS
+from haes.drivers.process.client import KeeperError
+from haes.exit_codes import CRASHED, SUCCESS, TRY_AGAIN
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
 
@@ -115,6 +116,10 @@ class Work:
         def do() -> int:
             try:
                 return execute(work, configuration, self._node, self._driver, emit)
+            except KeeperError as error:
+                # Nothing was found out about the resource; the agent has its own ways of mending this.
+                _log.error("job %s of %s is tried again: %s", work.state, work.resource, error)
+                return TRY_AGAIN
             except Exception:  # noqa: BLE001 - whatever a driver raises is the job's end, not the agent's
                 _log.exception("job %s of %s crashed", work.state, work.resource)
                 return CRASHED

@@ -59,7 +59,9 @@ class Worker(ABC):
         self._stop = stop
         await self._persist(self.replica.open)
         await self._wait_for_known_log()
-        if self._seen is not None and self._seen.log_id != self.replica.checkpoint.log_id:
+        position = self.replica.checkpoint
+        if self._seen is not None and (self._seen.log_id != position.log_id or self._seen.n > position.n):
+            # It is another log, or it lost its tail.
             await self._persist(self._raise_generation)
         await self._take_lease()
         if stop.is_set():

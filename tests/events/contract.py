@@ -220,6 +220,22 @@ class LeaseContract:
         assert epochs == [1, 2, 3, 4]
         assert (await log.acquire("agent/node1", "node1")).epoch == 1
 
+    async def test_a_right_that_is_remembered_is_not_given_again(self, hands: Hands) -> None:
+        """On a log that forgot a right its bearer gets a newer one; an older generation rises above the remembered."""
+        log = hands.log
+        assert (await log.acquire("leader", "node1", above=(1, 7))).right == (1, 8)
+        assert (await log.acquire("leader", "node1", seize=True, above=(1, 7))).right == (1, 9)
+        assert (await log.acquire("leader", "node1", seize=True, above=(0, 99))).right == (1, 10)
+        with pytest.raises(LeaseHeld):
+            await log.acquire("leader", "node2", above=(5, 1))
+        assert (await log.head()).generation == 1
+        old = await log.acquire("agent/node1", "node1")
+        token = await log.acquire("leader", "node1", seize=True, above=(3, 99))
+        assert token.generation == (await log.head()).generation == 4
+        with pytest.raises(Fenced, match="generation 4"):
+            await log.append([happened()], token=old)
+        await log.append([happened()], token=token)
+
     async def test_a_released_lease_is_free_at_once(self, hands: Hands) -> None:
         """Resigning fences the resigned holder and lets the next one in, without waiting for the term."""
         token = await hands.log.acquire("leader", "node1", ttl=1000)

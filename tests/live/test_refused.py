@@ -85,7 +85,6 @@ async def until_connected(world: World, times: int) -> None:
     await world.until(world.at_rest, "everything runs")
 
 
-@pytest.mark.xfail(strict=True, reason="the refusal of the keeper ends the process")
 async def test_an_agent_whose_lease_was_forgotten_begins_anew(kept: World) -> None:
     """The successor of an agent whose lease the log forgot gets a newer right than its node has seen, and works."""
     before = (await kept.log.leases())[agent_lease(NODE)].epoch
@@ -96,7 +95,6 @@ async def test_an_agent_whose_lease_was_forgotten_begins_anew(kept: World) -> No
     assert (await kept.log.leases())[agent_lease(NODE)].epoch > before
 
 
-@pytest.mark.xfail(strict=True, reason="a generation and an epoch are given out twice")
 async def test_no_right_is_given_out_twice(kept: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever remembers a right gets a newer one, although the log has forgotten that it gave it."""
     lease = (await kept.log.leases())[agent_lease(NODE)]
@@ -107,7 +105,6 @@ async def test_no_right_is_given_out_twice(kept: World, monkeypatch: pytest.Monk
     assert len(set(rights)) == len(rights) > 1
 
 
-@pytest.mark.xfail(strict=True, reason="the refusal of the keeper ends the process")
 async def test_an_agent_that_is_refused_leaves_in_good_order(kept: World) -> None:
     """A keeper that knows a newer right does not keep the agent from leaving, and makes no error of it."""
     other = KeeperClient(kept.folder / NODE, NODE)
@@ -116,7 +113,6 @@ async def test_an_agent_that_is_refused_leaves_in_good_order(kept: World) -> Non
     await kept.leave(f"agent {NODE}")
 
 
-@pytest.mark.xfail(strict=True, reason="the generation does not rise")
 async def test_a_process_that_remembers_more_than_the_log_has_raises_the_generation(world: World) -> None:
     """Whoever begins on a log that lost its tail voids every right of then before it takes one of its own."""
     await world.begin()
@@ -143,7 +139,6 @@ class _Away:
         raise KeeperAway("nobody there")
 
 
-@pytest.mark.xfail(strict=True, reason="the job counts as crashed, and its resource goes to error")
 async def test_a_job_whose_keeper_is_away_says_nothing_about_its_resource() -> None:
     """What could not be tried is tried again; a resource is not to blame for its node's keeper."""
     state = ClusterState()

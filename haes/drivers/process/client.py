@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from events.errors import HaesError
-from events.log.port import Token
+from events.log.port import NO_RIGHT, Right, Token
 from haes.drivers.process.keeper import SOCKET
 
 # Seconds for a keeper to be there after its start; it first kills what a predecessor left behind.
@@ -26,6 +26,10 @@ class KeeperError(HaesError):
 
 class KeeperRefused(KeeperError):
     """The keeper does not do what was asked; the message says why."""
+
+
+class RightRefused(KeeperRefused):
+    """The keeper lets nobody act with this right: a newer one was there, or the keeper was not fed in time."""
 
 
 class KeeperAway(KeeperError):
@@ -68,15 +72,26 @@ class KeeperClient:
                     process.returncode = process.returncode or 0
                 return
 
+    def newest(self) -> Right:
+        """Returns the newest right that the keeper has seen.
+
+        Raises:
+            KeeperAway: the keeper does not answer.
+        """
+        # One that an earlier version of this program started does not say.
+        generation, epoch = self.ask("status").get("token", NO_RIGHT)
+        return generation, epoch
+
     def act(self, do: str, **values: Any) -> dict[str, Any]:
         """Asks for something that needs the agent's right.
 
         Raises:
-            KeeperRefused: the right is old, or it cannot be done.
+            RightRefused: the right is not good.
+            KeeperRefused: it cannot be done.
             KeeperAway: the keeper does not answer.
         """
         if self._token is None:
-            raise KeeperRefused("the agent has no right to act yet")
+            raise RightRefused("the agent has no right to act yet")
         token = self._token
         return self.ask(do, token=[token.generation, token.epoch, token.nonce], **values)
 
@@ -103,7 +118,8 @@ class KeeperClient:
             raise KeeperAway(f"{self._directory}: the keeper ended in the middle of a request")
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise KeeperRefused(f"{self._directory}: {answer['error']}")
+            refused = KeeperRefused if answer.get("entitled", True) else RightRefused
+            raise refused(f"{self._directory}: {answer['error']}")
         return answer
 
     def _connect(self, connection: socket.socket) -> None:

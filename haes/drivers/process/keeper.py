@@ -49,6 +49,10 @@ class Refused(Exception):
     """A request that is not carried out; the message says why."""
 
 
+class NotEntitled(Refused):
+    """Whoever asks may not act, or not any more; the request may be as good as it likes."""
+
+
 @dataclass(slots=True)
 class Service:
     """One service that was started.
@@ -170,7 +174,7 @@ class Keeper:
                 request = json.loads(_read_line(client))
                 answer = self._do(request)
             except Refused as refusal:
-                answer = {"error": str(refusal)}
+                answer = {"error": str(refusal), "entitled": not isinstance(refusal, NotEntitled)}
             except (KeyError, TypeError, ValueError) as error:
                 answer = {"error": f"the request is not understood ({error!r})"}
             client.sendall(json.dumps(answer).encode() + b"\n")
@@ -213,7 +217,7 @@ class Keeper:
         generation, epoch, nonce = token
         known = self._token
         if [generation, epoch] < known[:2] or ([generation, epoch] == known[:2] and nonce != known[2]):
-            raise Refused(
+            raise NotEntitled(
                 f"token {generation}/{epoch} ({nonce}) is not good: {known[0]}/{known[1]} ({known[2]}) was here"
             )
         if token != known:
@@ -228,6 +232,7 @@ class Keeper:
                 name: {"pid": service.pid, "started": service.started, "stopping": service.kill_at is not None}
                 for name, service in self._services.items()
             },
+            "token": self._token[:2],
             "deadline": self._deadline,
             "blocked": self._blocked,
             "fired": self._fired,
@@ -236,7 +241,7 @@ class Keeper:
     def _start(self, request: dict[str, Any]) -> None:
         name = request["resource"]
         if self._blocked or (self._deadline is not None and boottime() >= self._deadline):
-            raise Refused("nothing is started before the keeper is fed")
+            raise NotEntitled("nothing is started before the keeper is fed")
         if name in self._services:
             return
         marker = f"{self._node}/{name}/{secrets.token_hex(8)}"

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from events.log.port import Token
+from events.log.port import Right, Token
 from haes.drivers.port import Emit
-from haes.drivers.process.client import KeeperClient, KeeperRefused
+from haes.drivers.process.client import KeeperClient, KeeperRefused, RightRefused
 from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.load import LoadMeter
 
@@ -51,6 +51,10 @@ class ProcessNode:
     def use(self, token: Token) -> None:
         """Acts under this token from now on."""
         self._keeper.use(token)
+
+    def newest(self) -> Right:
+        """Returns the newest right that the keeper has seen."""
+        return self._keeper.newest()
 
     def feed(self, deadline: float) -> None:
         """Feeds the keeper; one that is gone is started anew, and its services with it."""
@@ -104,6 +108,9 @@ class ProcessNode:
                 output=str((self._directory / f"{resource.replace(':', '-')}.log").absolute()),
                 keep=definition.keep,
             )
+        except RightRefused:
+            # It says nothing about the service.
+            raise
         except KeeperRefused as error:
             _log.error("%s", error)
             return
