@@ -266,3 +266,60 @@ def test_the_load_of_services_is_measured(node: Node) -> None:
     assert loads["process:busy"][0] > 0.2
     assert loads["process:idle"][0] < 0.1
     assert all(memory > 0 for _, memory in loads.values())
+
+
+def _keeper_process(folder: Path, *options: str) -> "subprocess.Popen[bytes]":
+    """Starts a keeper as its client does, and waits until it answers."""
+    words = [sys.executable, "-m", "haes.drivers.process.keeper", "--directory", str(folder), "--node", "node1"]
+    process = subprocess.Popen([*words, *options])
+    _until((folder / "keeper.sock").exists, "it is there")
+    return process
+
+
+@pytest.mark.xfail(strict=True, reason="it ignores the signal")
+def test_an_idle_keeper_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    """SIGTERM ends a keeper that has nothing to keep at once; the next one knows what it knew."""
+    keeper = _keeper_process(tmp_path)
+    try:
+        client = KeeperClient(tmp_path, "node1")
+        client.use(TOKEN)
+        client.act("feed", deadline=boottime() + 1000)
+        begun = time.monotonic()
+        keeper.terminate()
+        assert keeper.wait(LIMIT) == 0
+        assert time.monotonic() - begun < 1.0
+        assert client.newest() == TOKEN.right
+        assert client.ask("status")["pid"] != keeper.pid
+    finally:
+        keeper.kill()
+        keeper.wait()
+        clean(tmp_path)
+
+
+def test_a_keeper_with_services_does_not_end(node: Node) -> None:
+    """Whoever tells a keeper to end while services run is not obeyed: they would run on with nobody to kill them."""
+    pid = node.run("process:a", "sleep", "1000")
+    keeper = node.client.ask("status")["pid"]
+    os.kill(keeper, signal.SIGTERM)
+    time.sleep(0.2)
+    assert node.client.ask("status")["pid"] == keeper
+    assert _lives(pid)
+
+
+@pytest.mark.xfail(strict=True, reason="it stays for ever")
+def test_a_keeper_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
+    """With nothing to keep and nobody who asks for anything a keeper ends; with a service it stays."""
+    keeper = _keeper_process(tmp_path, "--idle-limit", "0.5")
+    try:
+        client = KeeperClient(tmp_path, "node1")
+        driver = ProcessNode(client, tmp_path, {"process:a": ServiceDefinition(("sleep", "1.5"))}.get)
+        driver.use(TOKEN)
+        driver.feed(boottime() + 1000)
+        driver.start("process:a", lambda *_, **__: None)
+        begun = time.monotonic()
+        assert keeper.wait(LIMIT) == 0
+        assert time.monotonic() - begun > 1.0
+    finally:
+        keeper.kill()
+        keeper.wait()
+        clean(tmp_path)
