@@ -205,6 +205,23 @@ def test_there_is_one_keeper(node: Node) -> None:
     assert node.driver.services() == {}
 
 
+def test_a_keeper_closes_its_hardware_watchdog_on_purpose(tmp_path: Path) -> None:
+    """A keeper with a hardware watchdog pings it, stays although nobody needs it, and says goodbye when it is told to."""
+    device = tmp_path / "watchdog"
+    device.touch()
+    keeper = _keeper_process(tmp_path, "--idle-limit", "0.1", "--hardware-watchdog", str(device))
+    try:
+        _until(lambda: device.read_bytes().count(b"\0") > 1, "it is pinged")
+        assert keeper.poll() is None
+        keeper.terminate()
+        assert keeper.wait(LIMIT) == 0
+        assert device.read_bytes().endswith(b"V")
+    finally:
+        keeper.kill()
+        keeper.wait()
+        clean(tmp_path)
+
+
 def test_a_command_that_cannot_be_run_is_refused(node: Node) -> None:
     """A program that does not exist, or a folder that does not, starts nothing."""
     node.definitions["process:a"] = ServiceDefinition(("/no/such/program",))
@@ -276,7 +293,6 @@ def _keeper_process(folder: Path, *options: str) -> "subprocess.Popen[bytes]":
     return process
 
 
-@pytest.mark.xfail(strict=True, reason="it ignores the signal")
 def test_an_idle_keeper_ends_when_it_is_told_to(tmp_path: Path) -> None:
     """SIGTERM ends a keeper that has nothing to keep at once; the next one knows what it knew."""
     keeper = _keeper_process(tmp_path)
@@ -306,7 +322,6 @@ def test_a_keeper_with_services_does_not_end(node: Node) -> None:
     assert _lives(pid)
 
 
-@pytest.mark.xfail(strict=True, reason="it stays for ever")
 def test_a_keeper_that_nobody_needs_ends_by_itself(tmp_path: Path) -> None:
     """With nothing to keep and nobody who asks for anything a keeper ends; with a service it stays."""
     keeper = _keeper_process(tmp_path, "--idle-limit", "0.5")

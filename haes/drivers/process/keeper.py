@@ -39,8 +39,15 @@ PING_INTERVAL = 1.0
 # Bytes of the record after which it begins anew, the old one beside it.
 RECORD_LIMIT = 4 << 20
 
-# Only a request ends the keeper, and only when nothing runs; whoever wants more has SIGKILL.
-_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE)
+# Seconds without a service and without a request after which a keeper ends by itself: an agent that is there asks for
+# something in every round, and one that comes later starts a new keeper, which knows what this one knew.
+IDLE_LIMIT = 60.0
+# What tells a hardware watchdog, as the kernel's drivers have it, that it is closed on purpose.
+_CLOSED_ON_PURPOSE = b"V"
+
+# A keeper ends when nothing runs and somebody says so, or nobody needs it; whoever wants more has SIGKILL.
+_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE)
+_HANDLED = (*_IGNORED, signal.SIGTERM)
 _SET_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 _library = ctypes.CDLL(None, use_errno=True)
 
@@ -75,8 +82,12 @@ class Service:
 class Keeper:
     """The keeper of one node, in the current directory."""
 
-    def __init__(self, node: str, hardware_watchdog: str | None = None) -> None:
+    def __init__(self, node: str, hardware_watchdog: str | None = None, idle_limit: float = IDLE_LIMIT) -> None:
         self._node = node
+        self._idle_limit = idle_limit
+        # When there was last something to do, by `CLOCK_BOOTTIME`, and whether a signal told it to end.
+        self._busy_at = boottime()
+        self._told_to_end = False
         self._hardware = None if hardware_watchdog is None else os.open(hardware_watchdog, os.O_WRONLY | os.O_CLOEXEC)
         self._services: dict[str, Service] = {}
         # None: no deadline. Until somebody feeds or disarms the keeper, nothing may be started.
@@ -104,7 +115,7 @@ class Keeper:
         self._save()
 
     def serve(self, listener: socket.socket, alarm: int) -> None:
-        """Works until it is told to shut down."""
+        """Works until it is told to end, or nobody needs it any more."""
         with selectors.DefaultSelector() as selector:
             selector.register(listener, selectors.EVENT_READ)
             selector.register(alarm, selectors.EVENT_READ)
@@ -117,6 +128,30 @@ class Keeper:
                         os.read(alarm, 4096)
                 self._collect()
                 self._check_time()
+                if self._may_end():
+                    return
+
+    def end_when_idle(self) -> None:
+        """Takes the signal to end."""
+        self._told_to_end = True
+
+    def close(self) -> None:
+        """Lets the hardware watchdog know that its silence from now on is on purpose."""
+        if self._hardware is not None:
+            os.write(self._hardware, _CLOSED_ON_PURPOSE)
+            os.close(self._hardware)
+
+    def _may_end(self) -> bool:
+        """Returns whether to end: nothing runs, and a signal said so, or nobody asked for anything for long.
+
+        A hardware watchdog is something to keep: not every one of them can be closed without a reset of the machine.
+        """
+        if self._services:
+            if self._told_to_end:
+                self._note("stays", ", ".join(sorted(self._services)), because="services run")
+            self._told_to_end = False
+            return False
+        return self._told_to_end or (self._hardware is None and boottime() - self._busy_at >= self._idle_limit)
 
     def _pause(self) -> float | None:
         moments = [service.kill_at for service in self._services.values() if service.kill_at is not None]
@@ -124,6 +159,8 @@ class Keeper:
             moments.append(self._deadline)
         if self._hardware is not None:
             moments.append(boottime() + PING_INTERVAL)
+        elif not self._services:
+            moments.append(self._busy_at + self._idle_limit)
         return max(0.0, min(moments) - boottime()) if moments else None
 
     def _check_time(self) -> None:
@@ -162,11 +199,13 @@ class Keeper:
             containment.kill_all([service.fence])
             self._note("ended", name, status=os.waitstatus_to_exitcode(ended[service.pid]))
         if gone:
+            self._busy_at = boottime()
             self._save()
 
     def _answer_one(self, listener: socket.socket) -> bool:
         """Serves one client; returns False when the keeper is to end."""
         client, _ = listener.accept()
+        self._busy_at = boottime()
         with client, contextlib.suppress(OSError, TimeoutError):
             client.settimeout(CLIENT_LIMIT)
             request: dict[str, Any] = {}
@@ -300,7 +339,7 @@ def _spawn(request: dict[str, Any], marker: str, cgroup: str) -> int:
         if os.getppid() != parent:
             os._exit(1)
         # What the keeper ignores a service must not: ignoring is inherited.
-        for number in _IGNORED:
+        for number in _HANDLED:
             signal.signal(number, signal.SIG_DFL)
         containment.enter_cgroup(cgroup)
 
@@ -364,11 +403,12 @@ def _locked(lock: int) -> bool:
 
 
 def main() -> int:
-    """Runs the keeper of a directory until it is told to shut down."""
+    """Runs the keeper of a directory until it is told to end, or nobody needs it any more."""
     parser = argparse.ArgumentParser(description="Owns the services of a node; started by the node's agent.")
     parser.add_argument("--directory", required=True)
     parser.add_argument("--node", required=True)
     parser.add_argument("--hardware-watchdog")
+    parser.add_argument("--idle-limit", type=float, default=IDLE_LIMIT)
     options = parser.parse_args()
     # Names of sockets are short; relative ones always are.
     os.chdir(options.directory)
@@ -381,7 +421,8 @@ def main() -> int:
     alarm, bell = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(bell, warn_on_full_buffer=False)
-    keeper = Keeper(options.node, options.hardware_watchdog)
+    keeper = Keeper(options.node, options.hardware_watchdog, options.idle_limit)
+    signal.signal(signal.SIGTERM, lambda *_: keeper.end_when_idle())
     keeper.recover()
     Path(SOCKET).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -390,6 +431,7 @@ def main() -> int:
         os.umask(old_mask)
         listener.listen(64)
         keeper.serve(listener, alarm)
+    keeper.close()
     return 0
 
 
