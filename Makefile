@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One worker per core keeps the suite short; pytest-xdist decides how many that is.
 PYTEST_WORKERS ?= auto
 
-.PHONY: run test chaos soak lint clean
+.PHONY: run test chaos soak installed lint clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -25,6 +25,10 @@ chaos: $(VENV)/.ready
 # Ten minutes of random faults; the report says what happened.
 soak: $(VENV)/.ready
 	HAES_SOAK_SECONDS=600 $(BIN)/pytest -q -s -m soak tests/chaos
+
+# Fresh environments with every Python that is here, from 3.11 to 3.14.
+installed: $(VENV)/.ready
+	$(BIN)/pytest -q -m install tests/install
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
