@@ -4,7 +4,6 @@ It keeps the bytes that a stream would keep, so that whatever does not survive t
 """
 
 import asyncio
-import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from events.codec import FIELDS, encode_fields
 from events.envelope import Event
 from events.errors import HaesError
+from events.ids import new_id
 from events.log.checks import check_alive, check_batch, check_position, decode_after, fenced, held_by, missing, stale
 from events.log.memory_side import MemorySideStreams
 from events.log.port import (
@@ -35,11 +35,12 @@ _N, _TYPE, _SUBJECT, _BY, _AT, _EPOCH, _ABOUT, _DATA = FIELDS
 
 @dataclass(slots=True)
 class _Lease:
-    """A lease as it is kept; `expires` is in domain time."""
+    """A lease as it is kept; `expires` is in domain time, `term` the seconds that the holder asked for."""
 
     owner: str
     epoch: int
     nonce: str
+    term: float | None
     expires: float | None
     note: dict[str, str] = field(default_factory=dict)
 
@@ -56,8 +57,10 @@ class MemoryLog(EventLog):
         """
         self.cluster = cluster
         self._clock = clock
+        # The last domain time, and what the clock lacks since it was set back.
         self._time = float("-inf")
-        self._head: Head | None = Head(secrets.token_hex(8), 1, 0, START_ID)
+        self._offset = 0.0
+        self._head: Head | None = Head(new_id(), 1, 0, START_ID)
         self._milliseconds = 0
         self._entries: list[RawEntry] = []
         self._trimmed = 0  # number of entries that were removed from the start
@@ -115,14 +118,14 @@ class MemoryLog(EventLog):
             head = self._head = replace(head, generation=generation + 1)
         epoch = max(self._epochs.get(lease, 0), known if generation == head.generation else 0) + 1
         self._epochs[lease] = epoch
-        nonce = secrets.token_hex(8)
-        self._leases[lease] = _Lease(owner, epoch, nonce, None if ttl is None else now + ttl)
+        nonce = new_id()
+        self._leases[lease] = _Lease(owner, epoch, nonce, ttl, None if ttl is None else now + ttl)
         return Token(head.generation, lease, epoch, nonce)
 
     async def renew(self, token: Token, *, ttl: float | None, note: Mapping[str, str] | None = None) -> None:
         """See EventLog."""
         lease = self._held(token)
-        lease.expires = None if ttl is None else self._now() + ttl
+        lease.term, lease.expires = ttl, None if ttl is None else self._now() + ttl
         if note is not None:
             lease.note = dict(note)
 
@@ -234,13 +237,17 @@ class MemoryLog(EventLog):
         try:
             async with asyncio.timeout(timeout):
                 while True:
-                    check_alive(checkpoint, self._known_head())
-                    if events := await self.read(checkpoint.n, lenient=lenient):
+                    if events := await self.wait_once(checkpoint, lenient=lenient):
                         return events
                     self._grown.clear()
                     await self._grown.wait()
         except TimeoutError:
             return []
+
+    async def wait_once(self, checkpoint: Checkpoint, *, lenient: bool = False) -> list[Event]:
+        """Returns what `wait` does, without waiting."""
+        check_alive(checkpoint, self._known_head())
+        return await self.read(checkpoint.n, lenient=lenient)
 
     async def trim(self, up_to: int) -> int:
         """See EventLog."""
@@ -265,14 +272,36 @@ class MemoryLog(EventLog):
         """See EventLog."""
         self._snapshots.pop(n, None)
 
+    def adopt(self) -> None:
+        """Another server keeps the log from now on: every lease that had not run out before gets a full term."""
+        last, now = self._time, self._now()
+        for lease in self._leases.values():
+            if lease.term is not None and lease.expires is not None and lease.expires > last:
+                lease.expires = now + lease.term
+
+    def fork(self) -> "MemoryLog":
+        """Returns what a replica has that hears of nothing more: a log of its own that begins as this one is now."""
+        twin = MemoryLog(self.cluster, clock=self._clock)
+        twin._time, twin._offset = self._time, self._offset
+        twin._head, twin._milliseconds, twin._trimmed = self._head, self._milliseconds, self._trimmed
+        twin._entries, twin._versions = list(self._entries), dict(self._versions)
+        twin._leases = {name: replace(lease) for name, lease in self._leases.items()}
+        twin._epochs, twin._done = dict(self._epochs), dict(self._done)
+        twin._snapshots, twin._side = dict(self._snapshots), self._side.fork()
+        return twin
+
     def _known_head(self) -> Head:
         if self._head is None:
             raise missing(self.cluster)
         return self._head
 
     def _now(self) -> float:
-        self._time = max(self._time, self._clock())
-        return self._time
+        now = self._clock() + self._offset
+        if now < self._time:
+            self._offset += self._time - now
+            now = self._time
+        self._time = now
+        return now
 
     def _slice(self, after: int, count: int) -> list[RawEntry]:
         start = max(0, after - self._trimmed)

@@ -3,7 +3,6 @@
 Knows nothing about HA, nor where the server comes from. Works on Redis 6.2 and newer and on Valkey.
 """
 
-import secrets
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from typing import Any
@@ -14,6 +13,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 from events.codec import encode_for_append
 from events.envelope import Event
 from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavailable, UserError
+from events.ids import new_id
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
 from events.log.durability import LOCAL, read_durability
@@ -139,7 +139,7 @@ class RedisLog(EventLog):
         above: Right = NO_RIGHT,
     ) -> Token:
         """See EventLog."""
-        nonce = secrets.token_hex(8)
+        nonce = new_id()
         status, *rest = await self._run(
             scripts.LEASE,
             self._lease_keys(lease),
@@ -402,7 +402,7 @@ class RedisLog(EventLog):
     async def _create(self, server: Server) -> None:
         """Creates the head where there is no log."""
         leases = await server.execute("HKEYS", self._keys.epochs)
-        keys, arguments = self._create_arguments(leases, secrets.token_hex(8), server.run_id or "")
+        keys, arguments = self._create_arguments(leases, new_id(), server.run_id or "")
         status, *rest = await server.run(scripts.CREATE, keys, arguments)
         if status == b"FOREIGN":
             raise UserError(

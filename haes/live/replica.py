@@ -4,13 +4,13 @@ Knows nothing of what is decided. The state is always exactly the fold of the lo
 """
 
 import asyncio
-import secrets
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 
 from events.envelope import Event
 from events.errors import LogFault, LogUnavailable, StaleDecision
+from events.ids import new_id
 from events.log.port import FOREIGN, Checkpoint, EventLog
 from haes.live.decision import Decision
 from haes.live.follow import position_after
@@ -98,7 +98,7 @@ class Replica:
         if not decision.events:
             return
         decision.fit()
-        command = secrets.token_hex(8)
+        command = new_id()
         expected = decision.expected_versions(self.state)
         while True:
             token = decision.right.check()
