@@ -19,16 +19,27 @@ from urllib.parse import urlsplit
 
 from events.envelope import Event
 from events.errors import UserError
+from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, no_events, require_log
+from haes.live.command_words import why_refused
+from haes.live.manager import LEADER_LEASE
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
+from haes.live.presence import is_over
 from haes.live.replica import Replica
-from haes.live.requests import send_request
+from haes.live.requests import pending_requests, send_request
 from haes.manager.commands import LONGEST_STOP
+from haes.manager.trial import certain_refusal
+from haes.state.cluster import ClusterState
 
-# Seconds to wait for the outcome unless the user says otherwise: the longest usual stop, and a start elsewhere.
+# Seconds to wait for the leader's answer unless the user says otherwise: a leader looks at requests twice a second.
+ANSWER_LIMIT = 10.0
+# Seconds to wait for the effect: the longest usual stop, and a start elsewhere.
 WAIT_LIMIT = 300.0
 STATUS_NO = 1
+# How an outcome begins.
+_ENDS = {End.TAKEN: "taken: ", End.DONE: "", End.IGNORED: "nothing to do: ", End.REJECTED: "refused: ", End.FAILED: ""}
+_STAYS = "it stays asked for until a leader answers it (haes status shows what waits)"
 
 Request = tuple[str, list[str]]
 
@@ -75,11 +86,16 @@ def _command(
 
 def add_request_options(parser: argparse.ArgumentParser) -> None:
     """Adds what all commands to the leader have in common."""
-    parser.add_argument(
-        "--wait", action="store_true", help="wait for the outcome; status 1 when it is not as asked for"
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--wait", action="store_true", help="wait until it is so, or known not to become so (default: for the answer)"
     )
+    how.add_argument("--no-wait", action="store_true", help="do not wait for the leader's answer; for scripts")
     parser.add_argument(
-        "--wait-limit", type=float, default=WAIT_LIMIT, metavar="SECONDS", help="wait no longer than this"
+        "--wait-limit",
+        type=float,
+        metavar="SECONDS",
+        help=f"wait no longer than this (default: {ANSWER_LIMIT:g} for the answer, {WAIT_LIMIT:g} with --wait)",
     )
     parser.add_argument("--user", metavar="NAME", help="who asks (default: the log's user, else yours)")
     add_log_options(parser, default=None)
@@ -91,17 +107,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def submit(options: argparse.Namespace, requests: Sequence[Request]) -> int:
-    """Sends requests to the leader, waits for their outcome if asked to, and returns the exit status."""
+    """Asks the leader for something, waits as long as the user wants to, and returns the exit status.
+
+    Status 1 says that what was asked for is refused, failed, or not known to be done.
+    """
     require_log(options)
     outcome = asyncio.run(_submit(options, requests))
-    text = outcome.text if outcome is not None else _sent(options)
-    good = outcome is None or outcome.end in {End.DONE, End.IGNORED}
-    print(text, file=sys.stdout if good else sys.stderr)
+    if outcome is None:
+        print("asked for; the leader answers on the stream (haes events)")  # noqa: T201
+        return 0
+    good = outcome.end in {End.TAKEN, End.DONE, End.IGNORED}
+    print(f"{_ENDS[outcome.end]}{outcome.text}", file=sys.stdout if good else sys.stderr)
     return 0 if good else STATUS_NO
-
-
-def _sent(options: argparse.Namespace) -> str:
-    return "no outcome yet" if options.wait else "asked for; the leader answers on the stream (haes events, or --wait)"
 
 
 async def _submit(options: argparse.Namespace, requests: Sequence[Request]) -> Outcome | None:
@@ -116,17 +133,46 @@ async def _submit(options: argparse.Namespace, requests: Sequence[Request]) -> O
                 watch.see(event)
 
         replica = Replica(log, see)
-        if options.wait:
-            await replica.open()
+        await replica.open()
+        refusal = await _refused_beforehand(log, replica.state, user, requests)
+        if refusal is not None:
+            return refusal
         watches += [CommandWatch(user, await send_request(log.side, user, verb, words)) for verb, words in requests]
-        outcome: Outcome | None = None
-        for watch in watches if options.wait else ():
-            outcome = await follow_command(replica, watch, options.wait_limit)
-            if outcome is None:
-                return Outcome(End.FAILED, f"no outcome within {options.wait_limit:g} s; it may still come")
-            if outcome.end not in {End.DONE, End.IGNORED}:
-                break
-        return outcome
+        return None if options.no_wait else await _follow(replica, watches, options)
+
+
+async def _refused_beforehand(
+    log: EventLog, state: ClusterState, user: str, requests: Sequence[Request]
+) -> Outcome | None:
+    """Returns the refusal of what is sure to be refused; with other requests on their way nothing is sure."""
+    if await pending_requests(log.side, state):
+        return None
+    for verb, words in requests:
+        refusal = certain_refusal(state, user, verb, tuple(words))
+        if refusal is not None:
+            return Outcome(End.REJECTED, why_refused(refusal.payload, words, sorted(state.members)))
+    return None
+
+
+async def _follow(replica: Replica, watches: Sequence[CommandWatch], options: argparse.Namespace) -> Outcome:
+    """Waits for the answers, or for the effects."""
+    lease = (await replica.log.leases()).get(LEADER_LEASE)
+    if is_over(lease):
+        if not options.wait:
+            return Outcome(End.FAILED, f"asked for, but no manager leads; {_STAYS}")
+        print(f"no manager leads right now; {_STAYS}", file=sys.stderr)  # noqa: T201
+    limit = options.wait_limit or (WAIT_LIMIT if options.wait else ANSWER_LIMIT)
+    outcome = Outcome(End.FAILED, "nothing was asked for")
+    for watch in watches:
+        found = await follow_command(replica, watch, limit, to_the_end=options.wait)
+        if found is None:
+            said = "taken, but not done" if watch.number is not None else "asked for, but not answered"
+            more = "it may still come" if watch.number is not None else _STAYS
+            return Outcome(End.FAILED, f"{said} within {limit:g} s; {more}")
+        outcome = found
+        if outcome.end in {End.REJECTED, End.FAILED}:
+            break
+    return outcome
 
 
 def _requests(options: argparse.Namespace) -> list[Request]:

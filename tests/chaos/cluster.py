@@ -29,6 +29,8 @@ from replay.verify import Report, verify
 ROUND, AGENT_ROUND, LEADER_LEASE, AGENT_LEASE, FENCE_DELAY = 1.0, 0.5, 2.0, 3.0, 0.5
 # Seconds within which things must come to rest after a fault, on a busy machine with two cores.
 REST_LIMIT = 45.0
+# Commands that tests follow to their effect; of the others they want the answer, and look for the effect themselves.
+MOTIONS = frozenset({"migrate", "relocate", "stop"})
 
 _FILE = """\
 [cluster]
@@ -285,9 +287,9 @@ class LiveCluster:
             # The watch knows its request only once that is written; what comes before is of no interest.
             replica = Replica(log)
             await replica.open()
-            watch = CommandWatch(user, await send_request(log.side, user, verb, arguments))
+            watch = CommandWatch(user, await send_request(log.side, user, verb, arguments), steady=0)
             replica.on_event = watch.see
-            outcome = await follow_command(replica, watch, seconds)
+            outcome = await follow_command(replica, watch, seconds, to_the_end=verb in MOTIONS)
         finally:
             await log.close()
         assert outcome is not None, f"no outcome of {verb} {arguments}"

@@ -78,8 +78,10 @@ def test_replay_says_what_the_stream_leads_to(log: tuple[str, ...]) -> None:
 def test_rebalance_commands_are_requests(log: tuple[str, ...]) -> None:
     """Advice and retry are asked for in the user's own stream, where the leader finds them; status shows the memory."""
     assert "Failures of the balancer's motions" in haes("rebalance", "status", *log)[0]
-    assert "asked for" in haes("rebalance", "advise", "--user", "eve", *log)[0]
-    assert "asked for" in haes("rebalance", "retry", "fa:109", "--target", "node2", "--user", "eve", *log)[0]
+    assert "asked for" in haes("rebalance", "advise", "--user", "eve", "--no-wait", *log)[0]
+    assert (
+        "asked for" in haes("rebalance", "retry", "fa:109", "--target", "node2", "--user", "eve", "--no-wait", *log)[0]
+    )
     waiting = json.loads(haes("status", "--json", *log)[0])["live"]["requests"]
     assert waiting == [
         {"user": "eve", "verb": "rebalance-advise", "arguments": []},

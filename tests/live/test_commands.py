@@ -24,27 +24,27 @@ async def test_motions_are_followed_to_their_end(world: World) -> None:
 @pytest.mark.parametrize(
     ("verb", "arguments", "text"),
     [
-        ("migrate", ["vm:9", "node2"], "crm command error - no such service: migrate vm:9 node2"),
-        ("migrate", ["vm:1", "node9"], "crm command error - node not online: migrate vm:1 node9"),
-        ("migrate", ["vm:1"], "unable to parse crm command: migrate vm:1"),
-        ("stop", ["vm:1", "soon"], "unable to parse crm command: stop vm:1 soon"),
-        ("explode", [], "unable to parse crm command: explode"),
-        ("configure", ["vm:1", "{"], "command error - '{' is no JSON"),
-        ("configure", ["vm:1", '{"color": 7}'], "command error - vm:1: unknown key 'color'; known are"),
-        ("configure", ["vm:1", '{"node": "node2"}'], "command error - vm:1: 'node' changes by migrate or relocate"),
-        ("configure", ["x", '{"node": "node2"}'], "command error - x: 'x' is no resource id; expected KIND:NAME"),
-        ("configure", ["process:x", '{"node": "node2"}'], "command error - process:x: 'command' is missing"),
-        ("unconfigure", ["vm:9"], "crm command error - no such service: unconfigure vm:9"),
+        ("migrate", ["vm:9", "node2"], "there is no resource 'vm:9' in this cluster"),
+        ("migrate", ["vm:1", "node9"], "there is no node 'node9'; known are node1, node2, node3"),
+        ("migrate", ["vm:1"], "the leader does not understand it: migrate vm:1"),
+        ("stop", ["vm:1", "soon"], "the leader does not understand it: stop vm:1 soon"),
+        ("explode", [], "the leader does not understand it: explode"),
+        ("configure", ["vm:1", "{"], "'{' is no JSON"),
+        ("configure", ["vm:1", '{"color": 7}'], "vm:1: unknown key 'color'; known are"),
+        ("configure", ["vm:1", '{"node": "node2"}'], "vm:1: 'node' changes by migrate or relocate"),
+        ("configure", ["x", '{"node": "node2"}'], "x: 'x' is no resource id; expected KIND:NAME"),
+        ("configure", ["process:x", '{"node": "node2"}'], "process:x: 'command' is missing"),
+        ("unconfigure", ["vm:9"], "there is no resource 'vm:9' in this cluster"),
         (
             "change-settings",
             ['{"crs": {"ha": "chaotic"}}'],
-            "command error - settings: setting 'ha' cannot be 'chaotic'",
+            "settings: setting 'ha' cannot be 'chaotic'",
         ),
         ("change-rules", ["node-affinity: pin\n\tresources vm:1\n\tnodes nodeX\n"], "in rule 'pin' is not a node"),
-        ("remove-node", ["node1"], "command error - node 'node1' still has vm:1"),
-        ("remove-node", ["node3"], "command error - node 'node3' is online; stop its agent first"),
-        ("confirm-fenced", ["node1"], "command error - node 'node1' is online"),
-        ("add-node", ["no node"], "command error - 'no node' is no name of a node"),
+        ("remove-node", ["node1"], "node 'node1' still has vm:1"),
+        ("remove-node", ["node3"], "node 'node3' is online; stop its agent first"),
+        ("confirm-fenced", ["node1"], "node 'node1' is online"),
+        ("add-node", ["no node"], "'no node' is no name of a node"),
     ],
 )
 async def test_what_is_not_allowed_is_refused_with_the_reason(
@@ -63,7 +63,7 @@ async def test_what_is_not_allowed_is_refused_with_the_reason(
 async def test_resources_come_and_go_by_command(world: World) -> None:
     """A resource is added, started, stopped, changed and removed; where it runs follows."""
     await world.all()
-    assert (await world.command("configure", "vm:7", '{"node": "node3"}')).end is End.DONE
+    assert (await world.command("configure", "vm:7", '{"node": "node3"}')).end is End.TAKEN
     await world.until(lambda state: "vm:7" in state.resources and state.resources["vm:7"].running, "it runs")
     await world.command("configure", "vm:7", '{"state": "stopped", "max_restart": 5, "memory": "2 GiB"}')
     state = await world.until(lambda state: state.resources["vm:7"].state == "stopped", "it is stopped")

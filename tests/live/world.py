@@ -24,6 +24,8 @@ from haes.state.fold import fold
 # Seconds of everything: as short as a busy machine allows.
 INTERVALS = Intervals(0.3, 0.2, 0.6, 1.0, 0.1, 0.2, 1000)
 LIMIT = 20.0
+# Commands that tests follow to their effect; of the others they want the answer, and look for the effect themselves.
+MOTIONS = frozenset({"migrate", "relocate", "stop"})
 
 
 @dataclass
@@ -136,8 +138,8 @@ class World:
         """Asks the leader for something and waits for its outcome."""
         replica = Replica(self.log)
         await replica.open()
-        watch = CommandWatch(user, await send_request(self.log.side, user, verb, arguments))
+        watch = CommandWatch(user, await send_request(self.log.side, user, verb, arguments), steady=0)
         replica.on_event = watch.see
-        outcome = await follow_command(replica, watch, LIMIT)
+        outcome = await follow_command(replica, watch, LIMIT, to_the_end=verb in MOTIONS)
         assert outcome is not None, f"no outcome of {verb} {arguments}"
         return outcome
