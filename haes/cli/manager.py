@@ -2,6 +2,7 @@
 
 import argparse
 
+from events.errors import UserError
 from events.url import open_log
 from haes.cli.serve import serve
 from haes.cli.worker_options import add_worker_options, wanted
@@ -15,12 +16,19 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser("manager", help="run a manager: it leads the cluster, or stands by")
     add_worker_options(parser)
+    parser.add_argument(
+        "--apart", action="store_true", help="it runs on a host that is no node of the cluster; NAME is its own"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     want = wanted(options)
+    if (options.node in want.configuration.nodes) == options.apart:
+        known = ", ".join(sorted(want.configuration.nodes))
+        what = "is a node, so --apart is wrong" if options.apart else "is no node, so --apart is missing"
+        raise UserError(f"{options.config}: '{options.node}' {what}; nodes are {known}")
     configure_logs(options.log_format, verbose=options.verbose)
     place = Place(want.directory / options.node, "manager")
     log = open_log(want.log, want.cluster, want.configuration.durability)

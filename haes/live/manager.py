@@ -26,7 +26,7 @@ from haes.live.requests import forget_received, pending_requests
 from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
 from haes.live.version import PROGRAM_VERSION
-from haes.live.worker import Worker
+from haes.live.worker import LEASE_INTERVAL, Worker
 from haes.manager.inputs import Claim, Request, RoundInputs
 from haes.manager.process import ManagerProcess
 from haes.state.batch import Batch
@@ -178,6 +178,10 @@ class ManagerWorker(Worker):
         await self._begin()
 
     async def _step(self) -> None:
+        if not self.lease.valid() and not (self.leads and self._leader.valid()):
+            # Nothing can be said, so nothing is decided, until the log grants a lease again.
+            self._round_due = boottime() + LEASE_INTERVAL
+            return
         newer = [subject for subject, parked in self.replica.state.parked.items() if parked.newer]
         if newer:
             await self._decline(newer)

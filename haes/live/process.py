@@ -16,7 +16,7 @@ from typing import Any
 from events.errors import LogUnavailable, UserError
 from events.log.port import EventLog
 from haes.configuration.cluster import ClusterConfiguration
-from haes.live.outage import RETRY_INTERVAL, Outage, pause_unless
+from haes.live.outage import RETRY_INTERVAL, Outage, Stopped, pause_unless, unless_stopped
 from haes.live.seed import seed
 from haes.state.cluster import ClusterState
 
@@ -114,9 +114,11 @@ async def begin_patiently(log: EventLog, configuration: ClusterConfiguration, by
     while not stop.is_set():
         try:
             if not is_open:
-                await log.open()
+                await unless_stopped(stop, log.open())
                 is_open = True
-            await seed(log, configuration, by)
+            await unless_stopped(stop, seed(log, configuration, by))
+        except Stopped:
+            break
         except LogUnavailable as error:
             outage.begin(error)
             await pause_unless(stop, RETRY_INTERVAL)

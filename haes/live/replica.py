@@ -21,6 +21,8 @@ from haes.state.restore import restore_state
 
 # Events kept so that a lost tail can be told: more than any server loses that writes its file every second.
 RECENT = 2000
+# What the log may leave unanswered while it answers readers.
+_APPENDS = "appends"
 
 
 class Replica:
@@ -100,18 +102,22 @@ class Replica:
         decision.fit()
         command = new_id()
         expected = decision.expected_versions(self.state)
-        while True:
-            token = decision.right.check()
-            try:
-                await self.log.append(decision.events, token=token, expect=expected, command=command)
-            except LogUnavailable as error:
-                self.outage.begin(error)
-                await asyncio.sleep(RETRY_INTERVAL)
-            except StaleDecision:
-                await self.catch_up()
-                raise
-            else:
-                break
+        try:
+            while True:
+                token = decision.right.check()
+                try:
+                    await self.log.append(decision.events, token=token, expect=expected, command=command)
+                except LogUnavailable as error:
+                    self.outage.begin(error, _APPENDS)
+                    await asyncio.sleep(RETRY_INTERVAL)
+                else:
+                    break
+        except StaleDecision:
+            await self.catch_up()
+            raise
+        finally:
+            # Whoever may not write any more does not wait for it either.
+            self.outage.end(_APPENDS)
         await self.catch_up()
 
     def _apply(self, event: Event) -> None:

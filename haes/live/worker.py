@@ -6,7 +6,7 @@ Knows nothing of what either of them decides.
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +18,7 @@ from haes.configuration.cluster import Intervals
 from haes.live.decision import Decision, Right
 from haes.live.follow import FOLLOW_INTERVAL
 from haes.live.lease import HeldLease
-from haes.live.outage import RETRY_INTERVAL, pause_unless
+from haes.live.outage import RETRY_INTERVAL, Outage, Stopped, pause_unless, unless_stopped
 from haes.live.replica import Replica
 from haes.live.seen import Seen, SeenFile
 
@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 SETTLE_INTERVAL = 0.05
 # Seconds between two tries to take a lease that somebody else holds.
 LEASE_INTERVAL = 0.5
+# What the log is asked for beside everything else; it may read and not write, or the other way round.
+_LEASES = "leases"
 
 
 class Worker(ABC):
@@ -51,24 +53,31 @@ class Worker(ABC):
         self.by = f"{node}/{part}"
         self._wake = asyncio.Event()
         self._fault: LogFault | None = None
+        self._unreadable = Outage("what comes next in the log")
+        self._unheard = Outage("the right to write")
         self._seen_file = seen
         self._seen: Seen | None = None if seen is None else seen.load()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Works until it is told to stop, then leaves in good order."""
         self._stop = stop
-        await self._persist(self.replica.open)
+        if not await self._persist(self.replica.open):
+            return
         await self._wait_for_known_log()
+        if stop.is_set():
+            return
         position = self.replica.checkpoint
         if self._seen is not None and (self._seen.log_id != position.log_id or self._seen.n > position.n):
             # It is another log, or it lost its tail.
             await self._persist(self._raise_generation)
-        await self._take_lease()
+        while not stop.is_set():
+            await self._take_lease()
+            # What came before the lease was granted must be known before anything is done.
+            if await self._persist(self.replica.catch_up) and await self._persist(self._begin):
+                break
+            await pause_unless(stop, LEASE_INTERVAL)
         if stop.is_set():
             return
-        # What came before the lease was granted must be known before anything is done.
-        await self._persist(self.replica.catch_up)
-        await self._persist(self._begin)
         if self._seen is not None and self._seen.n > self.replica.state.n:
             await self._persist(lambda: self._regressed(self._seen.n if self._seen else 0))
         self._note_position()
@@ -83,7 +92,8 @@ class Worker(ABC):
             try:
                 while not stop.is_set():
                     await self._wait()
-                    await self._persist(self._step)
+                    if not await self._persist(self._step):
+                        await pause_unless(stop, LEASE_INTERVAL)
                 await self._leave()
             finally:
                 for task in tasks:
@@ -162,25 +172,36 @@ class Worker(ABC):
         said = False
         while not self._stop.is_set():
             try:
-                known = (await self.log.leases()).get(self.lease.name)
-                if await self.lease.acquire(seize=known is not None and known.owner == self.lease.owner):
+                holder = await unless_stopped(self._stop, self._try_lease())
+                if holder is None:
+                    self._back()
                     return
                 if not said:
-                    _log.warning("lease '%s' is held by %s, waiting", self.lease.name, known.owner if known else "?")
+                    _log.warning("lease '%s' is held by %s, waiting", self.lease.name, holder)
                     said = True
+            except Stopped:
+                return
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
             await pause_unless(self._stop, LEASE_INTERVAL)
+
+    async def _try_lease(self) -> str | None:
+        """Tries to take the lease once; returns who holds it, None when it is this process now."""
+        known = (await self.log.leases()).get(self.lease.name)
+        if await self.lease.acquire(seize=known is not None and known.owner == self.lease.owner):
+            return None
+        return known.owner if known else "somebody"
 
     async def _renew_for_ever(self) -> None:
         while True:
             pause = self.lease.interval
             try:
                 await self._renew()
+                self._back(_LEASES)
                 if self._fault is None:
                     self._note_position()
             except LogUnavailable as error:
-                self.replica.outage.begin(error)
+                self.replica.outage.begin(error, _LEASES)
                 pause = RETRY_INTERVAL
             if not self.lease.valid():
                 # Whoever waits for the lease to be there or to be over is told.
@@ -202,49 +223,60 @@ class Worker(ABC):
             else:
                 self._back()
 
-    def _back(self) -> None:
-        lasted = self.replica.outage.end()
+    def _back(self, asked: str = "") -> None:
+        lasted = self.replica.outage.end(asked)
         if lasted is not None:
             self._on_back(lasted)
             self._wake.set()
 
-    async def _persist(self, act: Callable[[], Awaitable[None]]) -> None:
-        """Does something as often as it takes to get past outages, conflicts and faults of the log."""
-        while True:
+    async def _persist(self, act: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Does something as often as it takes to get past outages, conflicts and faults of the log.
+
+        Returns whether it was done: not when the process is asked to leave before, or has no right to write.
+        """
+        # Whoever leaves already does so within bounds of its own.
+        stop = asyncio.Event() if self._stop.is_set() else self._stop
+        while not stop.is_set():
             try:
                 if self._fault is not None:
-                    await self._face(self._fault)
-                await act()
+                    await unless_stopped(stop, self._face(self._fault))
+                await unless_stopped(stop, act())
+            except Stopped:
+                break
             except LogUnavailable as error:
                 self.replica.outage.begin(error)
-                await asyncio.sleep(RETRY_INTERVAL)
+                await pause_unless(stop, RETRY_INTERVAL)
             except StaleDecision:
                 await asyncio.sleep(0)
             except Fenced as error:
-                _log.warning("%s", error)
-                return
+                self._unheard.begin(error)
+                return False
             except LogFault as fault:
                 self._fault = fault
-                await asyncio.sleep(RETRY_INTERVAL)
+                await pause_unless(stop, RETRY_INTERVAL)
             else:
+                self._unheard.end()
                 self._back()
-                return
+                return True
+        return False
 
     async def _face(self, fault: LogFault) -> None:
         """Meets a log that is not the one it was: reads it anew, then says what is missing."""
         known = self.replica.state.n
+        self._unreadable.begin(fault)
         if isinstance(fault, LogTruncated):
             # Slept for so long that what it did not read was trimmed; a snapshot stands for that, and nothing is lost.
-            _log.warning("%s; going on from a snapshot", fault)
             await self.replica.open()
             if self.replica.state.n >= known:
+                _log.info("went on from a snapshot, up to event %d", self.replica.state.n)
+                self._unreadable.end()
                 self._fault = None
                 return
-        _log.error("the log is not what it was: %s", fault)
         await self.replica.rebuild()
         await self._wait_for_known_log()
         await self._raise_generation()
         await self._regressed(known)
+        self._unreadable.end()
         self._fault = None
 
     async def _raise_generation(self) -> None:

@@ -55,4 +55,4 @@ async def test_a_manager_that_slept_through_the_trimming_goes_on_from_a_snapshot
     assert (await cluster.head()).generation == before.generation
     events = await cluster.check_invariants()
     assert not [event for event in events if event.type in {"log.regressed", "node.fence"}]
-    assert "going on from a snapshot" in (cluster.directory / standby / "manager.log").read_text()
+    assert "went on from a snapshot" in (cluster.directory / standby / "manager.log").read_text()

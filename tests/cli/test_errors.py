@@ -153,3 +153,14 @@ def test_old_fractions_get_a_loud_warning(capsys: pytest.CaptureFixture[str]) ->
     """A threshold below one percent is carried out, but said to be almost certainly mistaken."""
     assert main(["simulate", str(SCENARIOS / "fa109"), "--set", "ha-auto-rebalance-threshold=0.3"]) == 0
     assert "warning: setting 'ha-auto-rebalance-threshold' is 0.3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "what"), [(["node9"], "is no node"), (["node1", "--apart"], "is a node")])
+def test_a_manager_says_where_it_runs(tmp_path: Path, words: list[str], what: str) -> None:
+    """A manager of a node that the cluster does not have is refused, unless it says that it belongs to none."""
+    file = tmp_path / "cluster.toml"
+    file.write_text("[nodes.node1]\n[nodes.node2]\n")
+    error = refused("manager", *words, "--config", file, "--log", "unix:///nowhere", "--directory", tmp_path / "var")
+    assert what in error
+    assert "node1, node2" in error
+    assert not (tmp_path / "var").exists()
