@@ -11,7 +11,7 @@ from haes.cli.options import DEFAULT_CLUSTER
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("acl", help="print the rules of the server's ACL for a kind of user")
+    parser = subparsers.add_parser("acl")
     parser.add_argument("role", choices=ROLES)
     parser.add_argument("--cluster", default=DEFAULT_CLUSTER, metavar="NAME")
     parser.add_argument("--user", metavar="NAME", help="the user's name on the server (default: the role, or you)")

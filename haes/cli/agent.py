@@ -15,7 +15,7 @@ from haes.live.seen import SeenFile
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("agent", help="run the agent of a node: it starts, stops and moves services")
+    parser = subparsers.add_parser("agent")
     add_worker_options(parser)
     parser.set_defaults(run=run)
 

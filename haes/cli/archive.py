@@ -17,7 +17,7 @@ from haes.cli.options import add_log_options, require_log
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("archive", help="keep old events in files and trim the stream")
+    parser = subparsers.add_parser("archive")
     step_parsers = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     for name, text in (
         ("write", "write what is not archived yet into segments, up to a fresh snapshot"),

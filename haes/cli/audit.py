@@ -27,7 +27,7 @@ SHORTEST_KEY = 16
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("audit", help="reports for auditors; seals that prove that the record is whole")
+    parser = subparsers.add_parser("audit")
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     report = steps.add_parser("report", help="who commanded what, what was decided, what failed")
     report.add_argument("--from", dest="from_", metavar="POINT", help="only after it: a number, an id, a time, or -5m")

@@ -30,7 +30,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser(
         "bisect",
-        help="find the first event after which a condition holds",
         description="Points are a number, a stream id, @SECONDS, a time, or -5m (before the end).",
         epilog=f"{EXAMPLES}\n{_names()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,

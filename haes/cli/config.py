@@ -10,7 +10,7 @@ from haes.settings import warnings_for
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("config", help="check a cluster's file")
+    parser = subparsers.add_parser("config")
     parser.add_argument("action", choices=("check",))
     parser.add_argument("file", metavar="FILE", type=Path, help="the cluster's file (cluster.toml)")
     parser.set_defaults(run=run)

@@ -24,7 +24,7 @@ CLUSTER = "demo"
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("demo", help="watch a cluster live through a failing migration")
+    parser = subparsers.add_parser("demo")
     parser.set_defaults(run=run)
 
 

@@ -24,7 +24,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser(
         "diff",
-        help="what changed between two points, or what two logs differ in",
         description="Points are a number, a stream id, @SECONDS, a time, or -5m (before the end).",
     )
     parser.add_argument("points", nargs="*", metavar="POINT", help="A and B; B is the end of the log when left out")

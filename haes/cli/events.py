@@ -28,7 +28,7 @@ from replay.points import find_point
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("events", help="show the events of the stream")
+    parser = subparsers.add_parser("events")
     parser.add_argument("--follow", action="store_true", help="go on with what comes, until Ctrl-C")
     parser.add_argument("--subject", metavar="NAME", help="only events about it; * stands for anything")
     parser.add_argument("--type", metavar="TYPE", help="only events of this type; * stands for anything")

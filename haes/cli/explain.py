@@ -19,9 +19,7 @@ from replay.points import find_begin, find_point
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser(
-        "explain", help="why a resource is where it is, and why the balancer did what it did"
-    )
+    parser = subparsers.add_parser("explain")
     parser.add_argument("resource", nargs="?", metavar="RESOURCE")
     parser.add_argument("--at", metavar="POINT", help="as of this point")
     parser.add_argument("--motion", type=int, metavar="N", help="why the balancer chose motion N")

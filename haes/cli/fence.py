@@ -11,7 +11,7 @@ from haes.fencing.report import doubts, fence_report
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("fence", help="fence devices")
+    parser = subparsers.add_parser("fence")
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     check = steps.add_parser("check", help="check a file of fence devices and show what would be run")
     check.add_argument("file", type=Path, metavar="FILE")

@@ -14,7 +14,7 @@ from haes.simulation.scenario import Scenario, load_scenario
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("import", help="make a cluster's file of a folder that describes a cluster")
+    parser = subparsers.add_parser("import")
     parser.add_argument("kind", choices=("ha-tester",), help="what the folder is: a scenario of the simulation")
     parser.add_argument("folder", metavar="DIR", type=Path)
     parser.add_argument("--output", "-o", metavar="FILE", type=Path, help="write it there instead of printing it")

@@ -11,7 +11,7 @@ from haes.live.by_hand import append_by_hand
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("log", help="the log itself: what it is; accept it after a loss")
+    parser = subparsers.add_parser("log")
     parser.add_argument(
         "action",
         choices=("show", "accept-regression"),

@@ -12,47 +12,8 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from events.errors import HaesError, UserError
+from haes.cli.commands import COMMANDS
 
-# Commands and the modules that know them; a module is loaded only when its command is used.
-COMMANDS = {
-    "up": "haes.cli.up",
-    "manager": "haes.cli.manager",
-    "agent": "haes.cli.agent",
-    "status": "haes.cli.status",
-    "events": "haes.cli.events",
-    "readers": "haes.cli.readers",
-    "add": "haes.cli.operate",
-    "set": "haes.cli.operate",
-    "remove": "haes.cli.operate",
-    "migrate": "haes.cli.operate",
-    "relocate": "haes.cli.operate",
-    "start": "haes.cli.operate",
-    "stop": "haes.cli.operate",
-    "maintenance": "haes.cli.operate",
-    "disarm": "haes.cli.operate",
-    "arm": "haes.cli.operate",
-    "node": "haes.cli.operate",
-    "settings": "haes.cli.settings",
-    "parked": "haes.cli.parked",
-    "config": "haes.cli.config",
-    "import": "haes.cli.importing",
-    "simulate": "haes.cli.simulate",
-    "replay": "haes.cli.replay",
-    "diff": "haes.cli.diff",
-    "bisect": "haes.cli.bisect",
-    "explain": "haes.cli.explain",
-    "whatif": "haes.cli.whatif",
-    "verify": "haes.cli.verify",
-    "rules": "haes.cli.rules",
-    "fence": "haes.cli.fence",
-    "rebalance": "haes.cli.rebalance",
-    "plan": "haes.cli.plan",
-    "demo": "haes.cli.demo",
-    "archive": "haes.cli.archive",
-    "audit": "haes.cli.audit",
-    "log": "haes.cli.log",
-    "acl": "haes.cli.acl",
-}
 STATUS_USER = 2
 # A value that begins with a dash and is none of the options: so long before the end.
 _BACK = re.compile(r"-\d+(\.\d+)?[smhd]")
@@ -72,15 +33,33 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message} (see {self.prog} --help)")
 
 
+class _Version(argparse.Action):
+    """Prints the version; looks it up only then, because that takes as long as half of the start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Prints and ends."""
+        from importlib.metadata import version  # noqa: PLC0415 - see above
+
+        print(f"{parser.prog} {version('haes')}")  # noqa: T201 - printing is what a command line does
+        parser.exit()
+
+
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Returns the parser; with `only` it knows a single command, which spares loading the others."""
+    """Returns the parser; it knows everything about the command `only`, of the others just what they do.
+
+    Args:
+        only: the command that is used; without it no module of a command is loaded.
+    """
     parser = Parser(
         prog="haes", description="High availability that remembers: an event-sourced HA manager on Redis Streams."
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, module in COMMANDS.items():
-        if only is None or only == name:
-            import_module(module).add_parser(subparsers)
+    if only is not None:
+        import_module(f"haes.cli.{COMMANDS[only].module}").add_parser(subparsers)
+    else:
+        for name, command in COMMANDS.items():
+            subparsers.add_parser(name, help=command.summary)
     return parser
 
 
@@ -98,10 +77,9 @@ def _joined(words: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     words = _joined(sys.argv[1:] if arguments is None else arguments)
-    only = next((word for word in words if not word.startswith("-")), None)
     try:
         # Loading a command takes a while, too, and Ctrl-C may come meanwhile.
-        options = build_parser(only if only in COMMANDS else None).parse_args(words)
+        options = build_parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
         status: int = options.run(options)
     except HaesError as error:
         print(f"haes: {error}", file=sys.stderr)  # noqa: T201 - printing is what a command line does

@@ -14,7 +14,7 @@ from haes.live.seen import SeenFile
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("manager", help="run a manager: it leads the cluster, or stands by")
+    parser = subparsers.add_parser("manager")
     add_worker_options(parser)
     parser.add_argument(
         "--apart", action="store_true", help="it runs on a host that is no node of the cluster; NAME is its own"

@@ -48,35 +48,32 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the commands; they share a module, which is asked once for each of them."""
     if "add" in subparsers.choices:
         return
-    add = _command(subparsers, "add", "add a resource", resource=True)
+    add = _command(subparsers, "add", resource=True)
     add.add_argument("values", nargs="*", metavar="KEY=VALUE", help="node=node1 command='sleep 60' ...")
-    change = _command(subparsers, "set", "change a resource's configuration", resource=True)
+    change = _command(subparsers, "set", resource=True)
     change.add_argument("values", nargs="+", metavar="KEY=VALUE")
-    _command(subparsers, "remove", "take a resource out of the cluster; a process is stopped", resource=True)
-    for verb, what in (
-        ("migrate", "move a resource while it runs"),
-        ("relocate", "stop a resource and start it elsewhere"),
-    ):
-        motion = _command(subparsers, verb, what, resource=True)
+    _command(subparsers, "remove", resource=True)
+    for verb in ("migrate", "relocate"):
+        motion = _command(subparsers, verb, resource=True)
         motion.add_argument("target", metavar="NODE", help="where it is to go")
-    _command(subparsers, "start", "ask for a resource to run", resource=True)
-    stop = _command(subparsers, "stop", "ask for a resource to be stopped", resource=True)
+    _command(subparsers, "start", resource=True)
+    stop = _command(subparsers, "stop", resource=True)
     stop.add_argument("--timeout", type=int, metavar="SECONDS", help="how long it may take to stop")
-    maintenance = _command(subparsers, "maintenance", "empty a node, or put it back into service")
+    maintenance = _command(subparsers, "maintenance")
     maintenance.add_argument("mode", choices=("on", "off"))
     maintenance.add_argument("node", metavar="NODE")
-    node = _command(subparsers, "node", "add or remove a node of the cluster; vouch that one is off")
+    node = _command(subparsers, "node")
     node.add_argument("action", choices=("add", "remove", "confirm-fenced"))
     node.add_argument("node", metavar="NODE")
-    disarm = _command(subparsers, "disarm", "take HA out of action")
+    disarm = _command(subparsers, "disarm")
     disarm.add_argument("--mode", choices=("freeze", "ignore"), default="freeze")
-    _command(subparsers, "arm", "put HA back into action")
+    _command(subparsers, "arm")
 
 
 def _command(
-    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, help_: str, *, resource: bool = False
+    subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]", name: str, *, resource: bool = False
 ) -> argparse.ArgumentParser:
-    parser = subparsers.add_parser(name, help=help_)
+    parser = subparsers.add_parser(name)
     if resource:
         parser.add_argument("resource", metavar="RESOURCE", help="for example process:web")
     add_request_options(parser)

@@ -19,7 +19,7 @@ STATUS_STILL_PARKED = 1
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("parked", help="subjects whose events could not be applied")
+    parser = subparsers.add_parser("parked")
     parser.add_argument("action", choices=("list", "retry", "skip"))
     parser.add_argument("subject", nargs="?", help="with retry and skip")
     add_log_options(parser, default=None)

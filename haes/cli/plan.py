@@ -29,7 +29,7 @@ METHOD_HELP = (
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("plan", help="the best motions for a snapshot of a cluster")
+    parser = subparsers.add_parser("plan")
     parser.add_argument("file", type=Path, metavar="FILE.json", help="nodes, resources, and perhaps rules and settings")
     parser.add_argument("--method", choices=[*sorted(METHODS), AHEAD], help=METHOD_HELP)
     parser.add_argument(

@@ -16,7 +16,7 @@ from replay.report import Table
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("readers", help="who keeps events in the stream until they are read")
+    parser = subparsers.add_parser("readers")
     parser.add_argument("action", nargs="?", choices=("list", "forget"), default="list")
     parser.add_argument("reader", nargs="?", metavar="NAME", help="with forget: whose registration is to end")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -16,7 +16,7 @@ from replay.report import balance_tables, headline, summary
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("rebalance", help="the balancer: status, advice, retrying what failed")
+    parser = subparsers.add_parser("rebalance")
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     status = steps.add_parser("status", help="what the balancer remembers, and why it last did nothing")
     status.add_argument("--json", action="store_true", help="print JSON")

@@ -32,7 +32,6 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser(
         "replay",
-        help="show the state that the stream leads to, play its journal, or walk through it",
         description="Points are a number, a stream id, @SECONDS, a time, or -5m (before the end).",
     )
     parser.add_argument("--at", metavar="POINT", help="the state then")

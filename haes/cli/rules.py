@@ -16,7 +16,7 @@ from haes.state.restore import restore_state
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("rules", help="affinity rules")
+    parser = subparsers.add_parser("rules")
     steps = parser.add_subparsers(dest="step", required=True, metavar="STEP")
     check = steps.add_parser("check", help="check a rules file and show what it comes to")
     check.add_argument("file", type=Path, metavar="FILE")

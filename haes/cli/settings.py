@@ -14,7 +14,7 @@ from haes.state.restore import restore_state
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("settings", help="show or change the cluster's settings")
+    parser = subparsers.add_parser("settings")
     parser.add_argument("action", choices=("show", "set", "unset"))
     parser.add_argument("values", nargs="*", metavar="KEY=VALUE", help="with set; KEY alone with unset")
     add_request_options(parser)

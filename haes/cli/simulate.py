@@ -24,7 +24,7 @@ MEMORY = "memory:"
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("simulate", help="run simulated clusters on a virtual clock")
+    parser = subparsers.add_parser("simulate")
     parser.add_argument("folders", nargs="+", type=Path, metavar="DIR", help="a scenario's folder")
     parser.add_argument("--expect", metavar="NAME", help="compare each journal with the file DIR/NAME")
     parser.add_argument(

@@ -28,7 +28,7 @@ SET_ASIDE_SHOWN = 3
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("status", help="show how the cluster is right now")
+    parser = subparsers.add_parser("status")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--watch", action="store_true", help="show it again and again, until Ctrl-C")
     parser.add_argument("--check", action="store_true", help="print trouble only; status 1 if there is any")

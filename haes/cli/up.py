@@ -32,7 +32,7 @@ HELP = "type: status, pull NODE (as if its power failed), plug NODE, quit"
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("up", help="run a whole cluster in this terminal")
+    parser = subparsers.add_parser("up")
     parser.add_argument("config", metavar="FILE", type=Path, help="the cluster's file (cluster.toml)")
     parser.add_argument("--managers", type=int, default=MANAGERS, metavar="NUMBER", help="how many managers run")
     add_place_options(parser)

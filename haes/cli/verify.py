@@ -13,7 +13,7 @@ from replay.verify import Report, verify
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("verify", help="check a stream: numbers, transitions, epochs, causes, decisions")
+    parser = subparsers.add_parser("verify")
     parser.add_argument("--json", action="store_true", help="print JSON")
     add_archive_option(parser)
     add_log_options(parser, default=None)

@@ -22,7 +22,7 @@ from replay.whatif import Comparison, PlayedComparison, compare, compare_played
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
-    parser = subparsers.add_parser("whatif", help="what other settings would have done")
+    parser = subparsers.add_parser("whatif")
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides", help="a setting to change"
     )

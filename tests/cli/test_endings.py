@@ -1,5 +1,6 @@
 """How commands end that are not let to their end, and what they print where there is no terminal."""
 
+import argparse
 import fcntl
 import json
 import os
@@ -9,12 +10,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import IO
 
 import pytest
 
-from haes.cli.main import COMMANDS
+from haes.cli.commands import COMMANDS
+from haes.cli.main import build_parser
 from tests.cli.running import LIMIT, haes, refused
 
 ROOT = Path(__file__).parent.parent.parent
@@ -131,3 +134,17 @@ def test_a_wrong_command_line_is_one_line(words: list[str], named: str) -> None:
 def test_every_command_explains_itself(command: list[str]) -> None:
     """`--help` works everywhere."""
     assert "usage: haes" in haes(*command, "--help")[0]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_where_the_table_says(name: str) -> None:
+    """The module of the table builds a parser of that name, which knows what to run."""
+    parser = build_parser(name)
+    [subparsers] = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    assert name in subparsers.choices
+    assert COMMANDS[name].summary in " ".join(build_parser().format_help().split())
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    """`--version` says what is installed."""
+    assert haes("--version")[0] == f"haes {version('haes')}\n"

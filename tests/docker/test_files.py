@@ -55,7 +55,7 @@ def test_containers_run_commands_that_exist(name: str) -> None:
     data = _compose(name)
     cluster = read_cluster(ROOT / "docker" / "cluster.toml")
     commands = [item["command"] for item in data["services"].values() if item.get("image") == "haes"]
-    parsed = [build_parser().parse_args(command) for command in commands]
+    parsed = [build_parser(command[0]).parse_args(command) for command in commands]
     assert sorted(item.command for item in parsed) == ["agent", "agent", "agent", "manager", "manager"]
     assert {item.node for item in parsed if item.command == "agent"} == set(cluster.nodes)
     used = {volume.partition(":")[0] for item in data["services"].values() for volume in item.get("volumes", [])}

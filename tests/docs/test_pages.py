@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from haes.cli.main import COMMANDS
+from haes.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 _SPEC = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
