@@ -37,7 +37,7 @@ def summary(state: ClusterState) -> dict[str, Any]:
         ],
         "pending": _pending(state),
         "balance": describe_balance(state),
-        "failures": _failures(state),
+        "failures": failures_of(state),
         "cooldowns": _cooldowns(state),
         "parked": [
             {"subject": subject, "n": parked.n, "reason": parked.reason}
@@ -112,7 +112,7 @@ def _pending(state: ClusterState) -> list[dict[str, Any]]:
     return pending
 
 
-def _failures(state: ClusterState) -> list[dict[str, Any]]:
+def failures_of(state: ClusterState) -> list[dict[str, Any]]:
     """Returns the pairs that failed, how often, and how long each is left out from the state's moment on."""
     rows = []
     for (resource, target), failure in sorted(state.balance.failures.items()):

@@ -20,6 +20,7 @@ COMMANDS = {
     "agent": Command("agent", "run the agent of a node: it starts, stops and moves services"),
     "status": Command("status", "show how the cluster is right now"),
     "events": Command("events", "show the events of the stream"),
+    "web": Command("web", "show the cluster as it is and as it was, in a browser"),
     "readers": Command("readers", "who keeps events in the stream until they are read"),
     "add": Command("operate", "add a resource"),
     "set": Command("operate", "change a resource's configuration"),

@@ -1,0 +1,1 @@
+"""The web page: the cluster as it is and as it was, in a browser. On top of everything, as commands are."""
