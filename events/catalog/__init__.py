@@ -11,6 +11,7 @@ from events.catalog import (
     managers,
     nodes,
     resources,
+    services,
     simulation,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "managers",
     "nodes",
     "resources",
+    "services",
     "simulation",
 ]

@@ -17,6 +17,9 @@ STORE_LOSS = ("stop", "keep")
 # Seconds for a service to end after SIGTERM, and for its check command to answer: bounds; a driver has the defaults.
 SHORTEST_STOP, LONGEST_STOP = 0.1, 3600.0
 LONGEST_CHECK = 300.0
+# Seconds between two checks, for the first one to pass, and for a service without one to count as up: bounds.
+SHORTEST_CHECK_INTERVAL, LONGEST_CHECK_INTERVAL = 0.1, 3600.0
+LONGEST_GRACE = 3600.0
 # What a resource gets where a file or a command says nothing.
 DEFAULTS: dict[str, Any] = {**CONFIGURATION_DEFAULTS, "state": "started", "auto_rebalance": True}
 
@@ -29,6 +32,18 @@ def _stop_timeout(origin: str, key: str, value: object) -> float:
 
 def _check_timeout(origin: str, key: str, value: object) -> float:
     return values.seconds(origin, key, value, lowest=SHORTEST_STOP, highest=LONGEST_CHECK)
+
+
+def _check_interval(origin: str, key: str, value: object) -> float:
+    return values.seconds(origin, key, value, lowest=SHORTEST_CHECK_INTERVAL, highest=LONGEST_CHECK_INTERVAL)
+
+
+def _check_failures(origin: str, key: str, value: object) -> int:
+    return values.count(origin, key, value, lowest=1)
+
+
+def _grace(origin: str, key: str, value: object) -> float:
+    return values.seconds(origin, key, value, lowest=0.0, highest=LONGEST_GRACE)
 
 
 def _state(origin: str, key: str, value: object) -> str:
@@ -56,6 +71,10 @@ _SERVICE_KEYS: dict[str, _Check] = {
     "stop_timeout": _stop_timeout,
     "check": values.command,
     "check_timeout": _check_timeout,
+    "check_interval": _check_interval,
+    "check_failures": _check_failures,
+    "check_grace": _grace,
+    "ready_after": _grace,
 }
 _KEYS = {**_LEADER_KEYS, **_LIMIT_KEYS, **_SERVICE_KEYS}
 

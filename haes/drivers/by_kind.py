@@ -22,6 +22,10 @@ class DriverByKind:
         """See Driver."""
         self._driver(resource).start(resource, emit)
 
+    def interrupt(self, resource: str) -> None:
+        """See Driver."""
+        self._driver(resource).interrupt(resource)
+
     def stop(self, resource: str, timeout: int | None, emit: Emit) -> None:
         """See Driver."""
         self._driver(resource).stop(resource, timeout, emit)

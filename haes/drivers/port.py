@@ -1,14 +1,38 @@
 """What an agent asks of a driver; knows no driver."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 # Records a fact about the resource that the driver works on: (event type, payload).
 Emit = Callable[..., Any]
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceEnd:
+    """A resource that ended without being asked to.
+
+    Attributes:
+        resource: the resource.
+        run: names this run among all runs of the resource.
+        exit_code: with which it exited, None if it did not.
+        signal: name of the signal that killed it (`SIGKILL`), None if none did.
+        because: why it was ended, where its node did that: its check failed, it did not get ready; otherwise None.
+        ran: seconds from its start to its end.
+        lines: what it printed last, fit for the record.
+    """
+
+    resource: str
+    run: str
+    exit_code: int | None
+    signal: str | None
+    because: str | None
+    ran: float
+    lines: tuple[str, ...] = ()
+
+
 class Driver(Protocol):
-    """A driver on one node. Every method may take its time; none is called twice at once for one resource.
+    """A driver on one node. Every method may take its time; for one resource none but `interrupt` is called meanwhile.
 
     Attributes:
         kinds: the kinds of resources that it knows: the part of the id before the colon.
@@ -22,7 +46,10 @@ class Driver(Protocol):
         """Returns whether the resource runs on this node."""
 
     def start(self, resource: str, emit: Emit) -> None:
-        """Starts the resource; whether it worked is seen by `running`."""
+        """Starts the resource and waits until it is up; whether it worked is seen by `running`."""
+
+    def interrupt(self, resource: str) -> None:
+        """Lets a `start` that still waits for the resource to be up return: something else was asked of it."""
 
     def stop(self, resource: str, timeout: int | None, emit: Emit) -> None:
         """Stops the resource, giving it so many seconds; whether it worked is seen by `running`."""

@@ -34,6 +34,9 @@ class SimulatedDriver:
         if not self._fails("start", resource) and not self._locked(resource, "start", emit):
             self._hardware.machines[self._node].runs[resource] = True
 
+    def interrupt(self, resource: str) -> None:
+        """See Driver: simulated work takes no time of its own."""
+
     def stop(self, resource: str, _timeout: int | None, emit: Emit) -> None:
         """See Driver."""
         failing = _FAILING.match(resource)

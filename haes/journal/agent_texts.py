@@ -90,6 +90,10 @@ def _locked(event: Event) -> Lines:
     return [("err", f"service '{event.subject}' locked ({lock}), unable to {task}!")]
 
 
+def _died(event: Event) -> Lines:
+    return [("err", f"service {event.subject} ended by itself: {event.about}")]
+
+
 JOB_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "job.starting": say("info", "starting service {subject}"),
     "job.running": say("info", "service status {subject} started"),
@@ -115,5 +119,6 @@ JOB_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "job.not_implemented": say("err", "implement me (cmd '{state}')"),
     "job.crashed": say("err", "resource agent {subject} finished - failed to execute"),
     "job.retrying": say("warning", "restart policy: retry number {attempt} for service '{subject}'"),
+    "service.died": _died,
     "job.gave_up": say("err", "unable to start service {subject} on local node after {attempts} retries"),
 }

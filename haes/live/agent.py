@@ -6,16 +6,18 @@ The core decides in `haes/agent`; here are the lease, the node's keeper, jobs in
 import asyncio
 import copy
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
 from events.envelope import Event
 from events.errors import HaesError, LogUnavailable
 from events.log.port import NO_RIGHT, EventLog, Right
+from haes.agent.deaths import record_end
 from haes.agent.execution import Job
 from haes.agent.process import AgentProcess
 from haes.clock import boottime
 from haes.configuration.cluster import Intervals
+from haes.drivers.port import ServiceEnd
 from haes.drivers.process.client import KeeperError, KeeperRefused
 from haes.live import presence
 from haes.live.announce import announce
@@ -38,6 +40,8 @@ _log = logging.getLogger(__name__)
 LEAVE_LIMIT = 1.5
 # Seconds between two looks while an agent leaves.
 LEAVE_INTERVAL = 0.1
+# Seconds between two looks which checks of services are due: the shortest interval that makes sense.
+CHECK_LOOK = 1.0
 # States in which an agent holds the right to run services.
 HOLDING = frozenset({"active", "maintenance"})
 
@@ -107,6 +111,8 @@ class AgentWorker(Worker):
         lease.newest = self._newest_right
         # What the keeper killed and nobody has recorded yet.
         self._killed: frozenset[str] | None = None
+        # Runs whose ends are in the present batch; the node tells them until they are on record.
+        self._ended: frozenset[str] = frozenset()
 
     def use(self, intervals: Intervals) -> None:
         """See Worker."""
@@ -296,9 +302,16 @@ class AgentWorker(Worker):
 
     async def _trial(self) -> tuple[Decision, AgentProcess, _Port]:
         """Returns what a decision needs: what comes to nothing leaves nothing behind in the process that made it."""
-        services = await asyncio.to_thread(self._live.services)
+        services, ends = await asyncio.to_thread(self._look)
         batch = await self._batch()
+        for end in ends:
+            record_end(batch, self.node, end)
+        self._ended = frozenset(end.run for end in ends)
         return batch, copy.deepcopy(self._process), _Port(self, self.replica.state, services)
+
+    def _look(self) -> tuple[Mapping[str, bool], Sequence[ServiceEnd]]:
+        """Looks at the services: first what runs, so that what ends meanwhile is told at the latest a round later."""
+        return self._live.services(), self._live.ends()
 
     async def _round(self) -> None:
         batch, process, port = await self._trial()
@@ -310,6 +323,8 @@ class AgentWorker(Worker):
             raise
         self.work.settle()
         self._process, self.holds = process, port.holds and process.state in HOLDING
+        if self._ended:
+            await asyncio.to_thread(self._live.forget_ends, self._ended)
         await self._stop_strays(port.services)
         self._round_due = boottime() + self._intervals.agent_round
 
@@ -343,7 +358,7 @@ class AgentWorker(Worker):
 
     async def _check_for_ever(self) -> None:
         while True:
-            await asyncio.sleep(self._intervals.agent_round)
+            await asyncio.sleep(min(self._intervals.agent_round, CHECK_LOOK))
             if self.holds:
                 try:
                     await asyncio.to_thread(self._live.check)

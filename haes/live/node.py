@@ -5,11 +5,11 @@ method raises a `KeeperError` when the node cannot be worked with, and those tha
 a newer right than that in use was there.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from events.log.port import Right, Token
-from haes.drivers.port import Driver
+from haes.drivers.port import Driver, ServiceEnd
 from haes.telemetry import Sample
 
 
@@ -41,8 +41,14 @@ class LiveNode(Protocol):
     def services(self) -> dict[str, bool]:
         """Returns service -> whether it is well, for all that have processes on the node."""
 
+    def ends(self) -> Sequence[ServiceEnd]:
+        """Returns the services that ended without being asked to, again and again until `forget_ends`."""
+
+    def forget_ends(self, runs: Collection[str]) -> None:
+        """The ends of these runs are on record: they need not be told again."""
+
     def check(self) -> None:
-        """Asks services that have a check command whether they are well, and kills those that say no twice."""
+        """Asks services whose check is due whether they are well, and ends those that say no too often in a row."""
 
     def measure(self) -> Sample:
         """Returns what the node and its services use right now."""

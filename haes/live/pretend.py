@@ -12,7 +12,7 @@ from typing import Any
 
 from events.log.port import NO_RIGHT, Right, Token
 from haes.clock import boottime
-from haes.drivers.port import Emit
+from haes.drivers.port import Emit, ServiceEnd
 from haes.drivers.process.client import RightRefused
 from haes.telemetry import Sample
 
@@ -88,6 +88,13 @@ class PretendNode:
     def check(self) -> None:
         """See LiveNode."""
 
+    def ends(self) -> Sequence[ServiceEnd]:
+        """See LiveNode: what pretends to run does not end by itself."""
+        return ()
+
+    def forget_ends(self, runs: Collection[str]) -> None:
+        """See LiveNode."""
+
     def measure(self) -> Sample:
         """See LiveNode."""
         share = (self._cpus / 16, self._memory // 16)
@@ -110,6 +117,9 @@ class PretendNode:
                 raise RightRefused(f"node {self._node} starts nothing before it is fed")
             data["services"] = sorted({*data["services"], resource})
             self._write(data)
+
+    def interrupt(self, resource: str) -> None:
+        """See Driver: what pretends to run is up at once."""
 
     def stop(self, resource: str, _timeout: int | None, _emit: Emit) -> None:
         """See Driver."""

@@ -1,10 +1,11 @@
 """A node as it is: processes under their keeper, and beside them what only pretends to run. Knows no cluster."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from events.log.port import Right, Token
 from haes.configuration.cluster import NodeValues
 from haes.drivers.by_kind import DriverByKind
+from haes.drivers.port import ServiceEnd
 from haes.drivers.process.load import machine_load, machine_size
 from haes.drivers.process.node import ProcessNode
 from haes.live.pretend import PretendNode
@@ -60,6 +61,15 @@ class RealNode:
     def services(self) -> dict[str, bool]:
         """See LiveNode."""
         return {**self._processes.services(), **self._pretended.services()}
+
+    def ends(self) -> Sequence[ServiceEnd]:
+        """See LiveNode."""
+        return (*self._processes.ends(), *self._pretended.ends())
+
+    def forget_ends(self, runs: Collection[str]) -> None:
+        """See LiveNode."""
+        self._processes.forget_ends(runs)
+        self._pretended.forget_ends(runs)
 
     def check(self) -> None:
         """See LiveNode."""

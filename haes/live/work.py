@@ -74,6 +74,8 @@ class Work:
             return None
         self._offer(job, running, batch)
         if not running.future.done():
+            if running.order != order:
+                self._driver.interrupt(job.resource)
             return None
         self._ended.add(job.resource)
         if running.order != order:

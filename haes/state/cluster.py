@@ -9,6 +9,7 @@ from typing import Any
 from haes.balancer.memory import BalanceMemory
 from haes.settings import Settings
 from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
+from haes.state.restarts import ServiceMemory
 
 
 class ClusterState:
@@ -44,6 +45,7 @@ class ClusterState:
         command_count: commands ever received.
         requests: user -> the last entry of his own stream that was taken over.
         balance: the balancer's memory.
+        services: resource -> what is remembered of its deaths.
         archived: file of an archived segment -> its SHA-256, once it was read back and compared.
         versions: subject -> number of events about it, for guarded appends.
         parked: subject -> why its events are no longer applied.
@@ -81,6 +83,7 @@ class ClusterState:
         "rules_nodes",
         "rules_text",
         "scheduler",
+        "services",
         "settings",
         "versions",
     )
@@ -115,6 +118,7 @@ class ClusterState:
         self.command_count = 0
         self.requests: dict[str, str] = {}
         self.balance = BalanceMemory()
+        self.services: dict[str, ServiceMemory] = {}
         self.archived: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.parked: dict[str, Parked] = {}
@@ -146,6 +150,7 @@ class ClusterState:
         copy.commands = dict(self.commands)
         copy.requests = dict(self.requests)
         copy.balance = self.balance.copy()
+        copy.services = dict(self.services)
         copy.archived = dict(self.archived)
         copy.versions = dict(self.versions)
         copy.parked = dict(self.parked)

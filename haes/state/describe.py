@@ -42,6 +42,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["commands"] = [asdict(state.commands[number]) for number in sorted(state.commands)]
     data["requests"] = dict(sorted(state.requests.items()))
     data["balance"] = describe_balance(state)
+    data["services"] = {name: asdict(item) for name, item in sorted(state.services.items())}
     data["archived"] = dict(sorted(state.archived.items()))
     data["versions"] = dict(sorted(state.versions.items()))
     data["parked"] = {name: asdict(item) for name, item in sorted(state.parked.items())}

@@ -6,6 +6,7 @@ from typing import Any
 from haes.machines import RESOURCE
 from haes.state.cluster import ClusterState
 from haes.state.records import ResourceConfiguration, ResourceRecord
+from haes.state.restarts import ServiceMemory
 
 Payload = Mapping[str, Any]
 Handler = Callable[[ClusterState, str, Payload, float], None]
@@ -33,6 +34,7 @@ def unconfigured(state: ClusterState, subject: str, _payload: Payload, _at: floa
     """`resource.unconfigured`: the balancer forgets what it knew about the resource."""
     state.configurations.pop(subject, None)
     state.balance.forget_resource(subject)
+    state.services.pop(subject, None)
 
 
 def added(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
@@ -186,6 +188,17 @@ def job_done(state: ClusterState, subject: str, payload: Payload, _at: float) ->
         state.record(subject).result = payload["exit_code"]
 
 
+def service_died(state: ClusterState, subject: str, payload: Payload, at: float) -> None:
+    """`service.died`: it does not run until it is started again; a run dies once, however often that is reported."""
+    memory = state.services.get(subject, ServiceMemory())
+    if memory.run == payload["run"]:
+        return
+    state.services[subject] = memory.after_death(payload, at)
+    record = state.resources.get(subject)
+    if record is not None and record.running and record.node == payload["node"]:
+        state.record(subject).running = False
+
+
 RESOURCE_HANDLERS: dict[str, Handler] = {
     "resource.configured": configured,
     "resource.unconfigured": unconfigured,
@@ -208,4 +221,5 @@ RESOURCE_HANDLERS: dict[str, Handler] = {
     "resource.maintenance_ended": maintenance_ended,
     "job.moved": job_moved,
     "job.done": job_done,
+    "service.died": service_died,
 }

@@ -14,6 +14,7 @@ import msgpack
 from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion
 from haes.state.cluster import ClusterState
 from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
+from haes.state.restarts import Death, ServiceMemory
 
 _PLAIN = (
     "n",
@@ -56,6 +57,8 @@ _PARTS = (
     BalanceMemory,
     Failure,
     Impossible,
+    ServiceMemory,
+    Death,
 )
 
 
@@ -79,10 +82,21 @@ def encode_state(state: ClusterState) -> bytes:
     for name, kind in _RECORDS.items():
         values = attrgetter(*_names(kind))
         data[name] = [(key, values(record)) for key, record in getattr(state, name).items()]
+    data["services"] = [(name, _encode_service(item)) for name, item in state.services.items()]
     data["disarm"] = None if state.disarm is None else (state.disarm.mode, state.disarm.state)
     data["balance"] = _encode_balance(state.balance)
     packed: bytes = msgpack.packb([FINGERPRINT, data])
     return packed
+
+
+def _encode_service(memory: ServiceMemory) -> dict[str, Any]:
+    data = {name: getattr(memory, name) for name in _names(ServiceMemory)}
+    values_of_death = attrgetter(*_names(Death))
+    return {**data, "deaths": [values_of_death(death) for death in memory.deaths]}
+
+
+def _decode_service(data: dict[str, Any]) -> ServiceMemory:
+    return ServiceMemory(**{**data, "deaths": tuple(Death(*values) for values in data["deaths"])})
 
 
 def _encode_balance(memory: BalanceMemory) -> dict[str, Any]:
@@ -118,6 +132,7 @@ def decode_state(packed: bytes) -> ClusterState | None:
         number: Command(item.id, item.verb, tuple(item.arguments), item.text, item.user)
         for number, item in state.commands.items()
     }
+    state.services = {name: _decode_service(item) for name, item in data["services"]}
     state.disarm = None if data["disarm"] is None else Disarm(*data["disarm"])
     state.balance = _decode_balance(data["balance"])
     return state

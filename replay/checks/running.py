@@ -28,7 +28,7 @@ class Running(Check):
         match event.type:
             case "job.running":
                 self._runs(event, node)
-            case "job.stopped":
+            case "job.stopped" | "service.died":
                 self._ends(event.subject, node)
             case "job.moved":
                 ran = self._ends(event.subject, node)

@@ -17,6 +17,7 @@ from haes.drivers.process.client import KeeperClient, KeeperRefused
 from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.keeper import clean
 from haes.drivers.process.node import ProcessNode
+from haes.drivers.process.output import FILE_LIMIT, READ_SIZE
 
 LIMIT = 10.0
 TOKEN = Token(1, "agent/node1", 1, "a")
@@ -49,7 +50,7 @@ class Node:
         """Starts a service and returns its process id."""
         self.definitions[name] = ServiceDefinition(command, **values)  # type: ignore[arg-type]
         self.driver.start(name, self.emit)
-        return int(self.client.ask("status")["services"][name]["pid"])
+        return int(self.client.ask("status")["services"].get(name, {"pid": 0})["pid"])
 
     def emit(self, type_: str, **_payload: object) -> None:
         """Takes a fact."""
@@ -227,13 +228,16 @@ def test_a_command_that_cannot_be_run_is_refused(node: Node) -> None:
     node.definitions["process:a"] = ServiceDefinition(("/no/such/program",))
     node.driver.start("process:a", node.emit)
     assert not node.driver.running("process:a")
+    (end,) = node.driver.ends()
+    assert (end.because or "").startswith("'/no/such/program' cannot be run (")
 
 
 def test_a_service_that_fails_its_check_twice_is_killed(node: Node, tmp_path: Path) -> None:
     """One bad answer is forgiven; after the second the service ends, to be started again."""
     well = tmp_path / "well"
     well.touch()
-    pid = node.run("process:a", "sleep", "1000", check=("test", "-e", str(well)))
+    check = ("test", "-e", str(well))
+    pid = node.run("process:a", "sleep", "1000", check=check, check_interval=0.0)
     node.driver.check()
     assert node.driver.services() == {"process:a": True}
     well.unlink()
@@ -242,6 +246,45 @@ def test_a_service_that_fails_its_check_twice_is_killed(node: Node, tmp_path: Pa
     assert _lives(pid)
     node.driver.check()
     assert not _lives(pid)
+    (end,) = node.driver.ends()
+    assert end.because == "its check failed 2 times in a row"
+
+
+def test_an_end_is_told_until_it_is_on_record(node: Node) -> None:
+    """Exit status or signal, how long it ran, and its last lines; a stop that was asked for is no such end."""
+    definition = {"environment": {"DB_KEY": "swordfish"}}
+    node.run("process:a", "sh", "-c", "echo swordfish; kill -9 $$", **definition)
+    node.run("process:b", "sleep", "1000")
+    _until(node.driver.ends, "it ended")
+    (end,) = node.driver.ends()
+    assert (end.resource, end.exit_code, end.signal, end.lines) == ("process:a", None, "SIGKILL", ("***",))
+    node.driver.stop("process:b", None, node.emit)
+    assert [known.run for known in node.driver.ends()] == [end.run]
+    node.driver.forget_ends([end.run])
+    assert not node.driver.ends()
+
+
+def test_ends_outlive_the_keeper(node: Node) -> None:
+    """What nobody has recorded yet is not lost when the keeper is killed."""
+    node.run("process:a", "sh", "-c", "exit 5")
+    _until(node.driver.ends, "it ended")
+    os.kill(node.client.ask("status")["pid"], signal.SIGKILL)
+    (end,) = node.driver.ends()
+    assert end.exit_code == 5
+
+
+def test_a_service_that_prints_without_end_fills_no_disk(node: Node) -> None:
+    """Two files of bounded size, what is left out is counted, and the keeper still answers and stops it in time."""
+    node.run("process:a", "sh", "-c", "yes 0123456789012345678901234567890123456789012345678901234567890123456789")
+    time.sleep(1.5)
+    begun = time.monotonic()
+    node.client.ask("status")
+    assert time.monotonic() - begun < 0.5
+    sizes = [path.stat().st_size for path in node.folder.glob("process-a.log*")]
+    assert sum(sizes) <= 2 * (FILE_LIMIT + READ_SIZE)
+    assert sum(sizes) > FILE_LIMIT
+    node.driver.stop("process:a", 1, node.emit)
+    assert b"bytes were left out" in (node.folder / "process-a.log").read_bytes()[-100:]
 
 
 def test_moving_stops_here_and_says_so(node: Node) -> None:

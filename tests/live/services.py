@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from events.envelope import Event
@@ -26,10 +25,12 @@ class ProcessWorld(World):
     Attributes:
         given: resource -> what its table says.
         ha: settings of the section `ha`.
+        lives: node -> what its agent works with.
     """
 
     given: dict[str, dict[str, Any]] = field(default_factory=dict)
     ha: dict[str, Any] = field(default_factory=dict)
+    lives: dict[str, LiveNode] = field(default_factory=dict)
 
     async def begin(self) -> None:
         """Writes what the cluster begins with."""
@@ -41,8 +42,8 @@ class ProcessWorld(World):
         )
         await seed(self.log, configuration, "test")
 
-    def agent(self, node: str) -> AgentWorker:
-        """Starts an agent."""
+    def agent(self, node: str, live: LiveNode | None = None) -> AgentWorker:
+        """Starts an agent, on the node as it is left by another one if that is given."""
         folder = self.folder / node
         folder.mkdir(parents=True, exist_ok=True)
         worker: AgentWorker
@@ -50,7 +51,9 @@ class ProcessWorld(World):
         def state() -> ClusterState:
             return worker.replica.state
 
-        live: LiveNode = build_node(folder, node, NodeValues(), state)
+        if live is None:
+            live = build_node(folder, node, NodeValues(), state)
+        self.lives[node] = live
         worker = AgentWorker(self.log, node, live, INTERVALS, f"{node}/lrm@test", "test")
         self._start(f"agent {node}", worker)
         return worker

@@ -1,10 +1,15 @@
 """What becomes of a service that ends by itself, with real processes: it goes on record, once, with how and why."""
 
+import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from haes.drivers.process.client import KeeperAway
+from haes.live.requests import send_request
 from tests.live.services import ProcessWorld
 
 DIES = "echo one; echo 'password=hunter2'; echo two >&2; sleep 0.7; exit 3"
@@ -20,7 +25,6 @@ async def world(tmp_path: Path) -> AsyncIterator[ProcessWorld]:
         await made.end()
 
 
-@pytest.mark.xfail(strict=True, reason="a service that ended by itself is started again without a word")
 async def test_a_death_is_on_record_with_how_it_came(world: ProcessWorld) -> None:
     """Exit status, node, how long it ran and its last lines, without what looks like a secret."""
     world.given = {"process:a": {"node": "node1", "command": ["sh", "-c", DIES]}}
@@ -30,3 +34,61 @@ async def test_a_death_is_on_record_with_how_it_came(world: ProcessWorld) -> Non
     assert (died.by, died.payload["node"], died.payload["exit_code"]) == ("node1/lrm", "node1", 3)
     assert 0.7 <= died.payload["ran"] < 3
     assert died.payload["lines"] == ["one", "password=***", "two"]
+
+
+async def test_a_death_counts_once_whoever_reports_it(world: ProcessWorld) -> None:
+    """It happens while no agent is there, and is reported by one that is killed before it can say so to the node."""
+    world.given = {"process:a": {"node": "node1", "command": ["sleep", "1000"]}}
+    await world.all()
+    await world.until(world.at_rest, "it runs")
+    await world.kill("agent node1")
+    node = world.lives["node1"]
+    pids = [item["pid"] for item in node._processes._known().values()]  # type: ignore[attr-defined]
+    os.kill(pids[0], signal.SIGKILL)
+    forget, node.forget_ends = node.forget_ends, _raise  # type: ignore[method-assign]
+    worker = world.agent("node1", node)
+    await world.until_count("service.died", 1)
+    await world.kill("agent node1")
+    node.forget_ends = forget  # type: ignore[method-assign]
+    assert worker is not world.agent("node1", node)
+    state = await world.until(lambda state: world.at_rest(state) and not node.ends(), "it runs again")
+    (died,) = await world.of("service.died")
+    assert (died.payload["signal"], died.payload["exit_code"]) == ("SIGKILL", None)
+    assert [(death.node, death.how) for death in state.services["process:a"].deaths] == [("node1", "killed by SIGKILL")]
+
+
+def _raise(_runs: object) -> None:
+    raise KeeperAway("the node does not answer")
+
+
+async def test_a_service_is_up_when_its_check_first_passes(world: ProcessWorld, tmp_path: Path) -> None:
+    """Until then it is starting; one that never gets there is ended after its time of grace and says so."""
+    ready = tmp_path / "ready"
+    world.given = {
+        "process:a": {
+            "node": "node1",
+            "command": ["sh", "-c", f"sleep 0.6; touch {ready}; exec sleep 1000"],
+            "check": ["test", "-e", str(ready)],
+            "check_interval": 0.1,
+        },
+        "process:b": {"node": "node2", "command": ["sleep", "1000"], "check": ["false"], "check_grace": 0.3},
+    }
+    await world.all()
+    started = (await world.until_count("job.starting", 1))[0]
+    assert not ready.exists()
+    running = next(event for event in await world.until_count("job.running", 1) if event.subject == "process:a")
+    assert running.at - started.at >= 0.5
+    died = (await world.until_count("service.died", 1))[0]
+    assert (died.subject, died.payload["because"]) == ("process:b", "it did not get ready within 0.3 s")
+    assert not [event for event in await world.of("job.running") if event.subject == "process:b"]
+
+
+async def test_an_operator_need_not_wait_for_a_service_that_gets_not_ready(world: ProcessWorld) -> None:
+    """A stop goes through at once, although the start still waits for the check."""
+    command = ["sleep", "1000"]
+    world.given = {"process:a": {"node": "node1", "command": command, "check": ["false"], "check_grace": 600}}
+    await world.all()
+    await world.until_count("job.starting", 1)
+    await send_request(world.log.side, "eve", "configure", ["process:a", json.dumps({"state": "stopped"})])
+    await world.until(lambda state: state.resources["process:a"].state == "stopped", "it stopped")
+    assert not await world.of("service.died")

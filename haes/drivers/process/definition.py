@@ -9,6 +9,14 @@ from haes.state.records import ResourceConfiguration
 STOP_TIMEOUT = 60.0
 # Seconds for a check command to answer.
 CHECK_TIMEOUT = 5.0
+# Seconds between two checks, and how many in a row must fail: one bad answer is forgiven.
+CHECK_INTERVAL = 5.0
+CHECK_FAILURES = 2
+# Seconds that a service has after its start until its check passes for the first time.
+CHECK_GRACE = 60.0
+# Seconds for which a service without a check must stay up after its start to count as up: a wrong option or a port
+# that is taken ends most programs sooner.
+READY_AFTER = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +30,10 @@ class ServiceDefinition:
         stop_timeout: seconds after SIGTERM.
         check: a command whose exit status 0 says that the service is well; None for none.
         check_timeout: seconds for it.
+        check_interval: seconds between two checks.
+        check_failures: so many in a row end the service.
+        check_grace: seconds after a start until its check must have passed for the first time.
+        ready_after: seconds after its start from which a service without a check counts as up.
         keep: it goes on when the node cannot reach the log for a term.
     """
 
@@ -31,6 +43,10 @@ class ServiceDefinition:
     stop_timeout: float = STOP_TIMEOUT
     check: tuple[str, ...] | None = None
     check_timeout: float = CHECK_TIMEOUT
+    check_interval: float = CHECK_INTERVAL
+    check_failures: int = CHECK_FAILURES
+    check_grace: float = CHECK_GRACE
+    ready_after: float = READY_AFTER
     keep: bool = False
 
 
@@ -47,5 +63,9 @@ def definition_of(configuration: ResourceConfiguration) -> ServiceDefinition | N
         stop_timeout=float(service.get("stop_timeout", STOP_TIMEOUT)),
         check=tuple(check) if check else None,
         check_timeout=float(service.get("check_timeout", CHECK_TIMEOUT)),
+        check_interval=float(service.get("check_interval", CHECK_INTERVAL)),
+        check_failures=int(service.get("check_failures", CHECK_FAILURES)),
+        check_grace=float(service.get("check_grace", CHECK_GRACE)),
+        ready_after=float(service.get("ready_after", READY_AFTER)),
         keep=configuration.on_store_loss == "keep",
     )

@@ -25,6 +25,7 @@ from typing import Any
 from haes.clock import boottime
 from haes.drivers.process import containment
 from haes.drivers.process.containment import MARKER, Fence
+from haes.drivers.process.output import Output
 
 SOCKET = "keeper.sock"
 STATE = "keeper.state"
@@ -38,6 +39,8 @@ CLIENT_LIMIT = 2.0
 PING_INTERVAL = 1.0
 # Bytes of the record after which it begins anew, the old one beside it.
 RECORD_LIMIT = 4 << 20
+# Ends that are kept until an agent has put them on record; of more than a node can lose in an hour the oldest go.
+ENDS_KEPT = 100
 
 # Seconds without a service and without a request after which a keeper ends by itself: an agent that is there asks for
 # something in every round, and one that comes later starts a new keeper, which knows what this one knew.
@@ -69,6 +72,8 @@ class Service:
         pid: of its first process.
         started: when, by `CLOCK_BOOTTIME`.
         keep: it goes on when the keeper is not fed.
+        run: names this run of the service among all of its runs.
+        output: what it prints; None before it runs.
         kill_at: when what is left of it is killed, by `CLOCK_BOOTTIME`; None while it is not being stopped.
     """
 
@@ -76,6 +81,8 @@ class Service:
     pid: int
     started: float
     keep: bool
+    run: str
+    output: Output | None = None
     kill_at: float | None = None
 
 
@@ -95,6 +102,11 @@ class Keeper:
         self._blocked = True
         self._token: list[Any] = [0, 0, ""]
         self._fired: list[str] | None = None
+        # Services that ended without being asked to, until somebody has put that on record.
+        self._ends: list[dict[str, Any]] = []
+        self._selector = selectors.DefaultSelector()
+        # Services whose output is not read for a while: they print too much.
+        self._resting: dict[str, float] = {}
         self._boot = _boot_id()
 
     def recover(self) -> None:
@@ -105,6 +117,7 @@ class Keeper:
             data = {}
         self._token = data.get("token", self._token)
         self._fired = data.get("fired")
+        self._ends = data.get("ends", [])
         left = {name: Fence(**fence) for name, fence in data.get("services", {}).items()}
         # After a restart of the machine the same ids belong to others.
         if left and data.get("boot") == self._boot:
@@ -116,7 +129,7 @@ class Keeper:
 
     def serve(self, listener: socket.socket, alarm: int) -> None:
         """Works until it is told to end, or nobody needs it any more."""
-        with selectors.DefaultSelector() as selector:
+        with self._selector as selector:
             selector.register(listener, selectors.EVENT_READ)
             selector.register(alarm, selectors.EVENT_READ)
             while True:
@@ -124,6 +137,8 @@ class Keeper:
                     if key.fileobj is listener:
                         if not self._answer_one(listener):
                             return
+                    elif key.data is not None:
+                        self._take_output(key.data)
                     else:
                         os.read(alarm, 4096)
                 self._collect()
@@ -153,8 +168,32 @@ class Keeper:
             return False
         return self._told_to_end or (self._hardware is None and boottime() - self._busy_at >= self._idle_limit)
 
+    def _take_output(self, name: str) -> None:
+        """Reads a little of what a service prints; one that prints too much has to wait."""
+        service = self._services.get(name)
+        if service is None or service.output is None:
+            return
+        rests = service.output.rests()
+        if rests > 0:
+            self._resting[name] = boottime() + rests
+            self._selector.unregister(service.output.reader)
+        elif not service.output.pump():
+            self._selector.unregister(service.output.reader)
+
+    def _end_output(self, name: str, service: Service) -> tuple[str, bool]:
+        """Closes what a service printed into; returns the last of it, and whether that is all."""
+        output, service.output = service.output, None
+        self._resting.pop(name, None)
+        if output is None:
+            return "", True
+        with contextlib.suppress(KeyError):
+            self._selector.unregister(output.reader)
+        tail, whole = output.close()
+        return tail.decode(errors="replace"), whole
+
     def _pause(self) -> float | None:
         moments = [service.kill_at for service in self._services.values() if service.kill_at is not None]
+        moments += self._resting.values()
         if self._deadline is not None:
             moments.append(self._deadline)
         if self._hardware is not None:
@@ -169,6 +208,11 @@ class Keeper:
             self._fire()
         late = [name for name, item in self._services.items() if item.kill_at is not None and now >= item.kill_at]
         self._kill(late, "it did not stop in time")
+        for name in [name for name, until in self._resting.items() if now >= until]:
+            del self._resting[name]
+            output = self._services[name].output
+            if output is not None:
+                self._selector.register(output.reader, selectors.EVENT_READ, name)
         if self._hardware is not None:
             os.write(self._hardware, b"\0")
 
@@ -187,8 +231,34 @@ class Keeper:
         for name in names:
             self._note("killed", name, because=because, gone=gone)
             if gone:
-                del self._services[name]
+                self._end_output(name, self._services.pop(name))
         self._save()
+
+    def _fail(self, name: str, because: str) -> None:
+        """Kills a service that is not well, which counts as a death of its own."""
+        service = self._services.get(name)
+        if service is None or service.kill_at is not None:
+            return
+        gone = containment.kill_all([service.fence])
+        self._note("failed", name, because=because, gone=gone)
+        if gone:
+            del self._services[name]
+            self._ended(name, service, None, because)
+        self._save()
+
+    def _ended(self, name: str, service: Service, status: int | None, because: str | None = None) -> None:
+        """Keeps in mind how a service ended that nobody asked to end."""
+        tail, whole = self._end_output(name, service)
+        end = {
+            "resource": name,
+            "run": service.run,
+            "status": status,
+            "because": because,
+            "ran": round(boottime() - service.started, 3),
+            "tail": tail,
+            "whole": whole,
+        }
+        self._ends = [*self._ends, end][-ENDS_KEPT:]
 
     def _collect(self) -> None:
         """Learns which services ended by themselves; what they left running ends with them."""
@@ -197,7 +267,12 @@ class Keeper:
         for name in gone:
             service = self._services.pop(name)
             containment.kill_all([service.fence])
-            self._note("ended", name, status=os.waitstatus_to_exitcode(ended[service.pid]))
+            status = os.waitstatus_to_exitcode(ended[service.pid])
+            self._note("ended", name, status=status)
+            if service.kill_at is None:
+                self._ended(name, service, status)
+            else:
+                self._end_output(name, service)
         if gone:
             self._busy_at = boottime()
             self._save()
@@ -235,6 +310,13 @@ class Keeper:
                 self._check_token(request["token"])
                 self._fired = None
                 self._save()
+            case "recorded":
+                self._check_token(request["token"])
+                self._ends = [end for end in self._ends if end["run"] not in request["runs"]]
+                self._save()
+            case "fail":
+                self._check_token(request["token"])
+                self._fail(request["resource"], str(request["because"]))
             case "start":
                 self._check_token(request["token"])
                 self._start(request)
@@ -268,13 +350,19 @@ class Keeper:
             "node": self._node,
             "pid": os.getpid(),
             "services": {
-                name: {"pid": service.pid, "started": service.started, "stopping": service.kill_at is not None}
+                name: {
+                    "pid": service.pid,
+                    "started": service.started,
+                    "stopping": service.kill_at is not None,
+                    "run": service.run,
+                }
                 for name, service in self._services.items()
             },
             "token": self._token[:2],
             "deadline": self._deadline,
             "blocked": self._blocked,
             "fired": self._fired,
+            "ends": self._ends,
         }
 
     def _start(self, request: dict[str, Any]) -> None:
@@ -283,17 +371,23 @@ class Keeper:
             raise NotEntitled("nothing is started before the keeper is fed")
         if name in self._services:
             return
-        marker = f"{self._node}/{name}/{secrets.token_hex(8)}"
+        run = secrets.token_hex(8)
+        marker = f"{self._node}/{name}/{run}"
         cgroup = containment.make_cgroup(f"haes-{marker}")
         # On record before it runs, so that a successor finds it even if this keeper dies right after the fork.
-        self._services[name] = Service(Fence(0, 0, marker, cgroup), 0, boottime(), bool(request["keep"]))
+        self._services[name] = service = Service(Fence(0, 0, marker, cgroup), 0, boottime(), bool(request["keep"]), run)
         self._save()
         try:
-            process = _spawn(request, marker, cgroup)
+            service.output = Output(request["output"])
+            process = _spawn(request, marker, cgroup, service.output.writer)
         except (OSError, subprocess.SubprocessError) as error:
             containment.kill_all([self._services.pop(name).fence])
+            because = f"'{request['command'][0]}' cannot be run ({error})"
+            self._ended(name, service, None, because)
             self._save()
-            raise Refused(f"'{request['command'][0]}' cannot be run ({error})") from error
+            raise Refused(because) from error
+        service.output.handed_over()
+        self._selector.register(service.output.reader, selectors.EVENT_READ, name)
         fence = Fence(process, containment.look(process)[2], marker, cgroup)
         self._services[name] = replace(self._services[name], fence=fence, pid=process)
         self._save()
@@ -311,11 +405,14 @@ class Keeper:
         data = {
             "token": self._token,
             "fired": self._fired,
+            "ends": self._ends,
             "pid": os.getpid(),
             "boot": self._boot,
             "services": {name: asdict(service.fence) for name, service in self._services.items()},
         }
         new = Path(STATE + ".new")
+        # What services printed last is for nobody else.
+        new.touch(mode=0o600)
         new.write_text(json.dumps(data))
         new.replace(STATE)
 
@@ -330,7 +427,7 @@ class Keeper:
                 file.write(json.dumps(line) + "\n")
 
 
-def _spawn(request: dict[str, Any], marker: str, cgroup: str) -> int:
+def _spawn(request: dict[str, Any], marker: str, cgroup: str, output: int) -> int:
     """Starts a service's first process in a session of its own and returns its id."""
     parent = os.getpid()
 
@@ -344,17 +441,16 @@ def _spawn(request: dict[str, Any], marker: str, cgroup: str) -> int:
         containment.enter_cgroup(cgroup)
 
     environment = {**os.environ, **request["environment"], MARKER: marker}
-    with Path(request["output"]).open("ab") as output:
-        process = subprocess.Popen(  # noqa: S603 - running what operators configured is what a keeper is for
-            request["command"],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            cwd=request["directory"],
-            env=environment,
-            start_new_session=True,
-            preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
-        )
+    process = subprocess.Popen(  # noqa: S603 - running what operators configured is what a keeper is for
+        request["command"],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        cwd=request["directory"],
+        env=environment,
+        start_new_session=True,
+        preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
+    )
     # The keeper collects all its children itself; the object must not warn of one that it never waited for.
     process.returncode = 0
     return process.pid

@@ -2,27 +2,51 @@
 
 import logging
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from events.log.port import Right, Token
-from haes.drivers.port import Emit
+from haes.clock import boottime
+from haes.drivers.port import Emit, ServiceEnd
 from haes.drivers.process.client import KeeperClient, KeeperRefused, RightRefused
 from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.load import LoadMeter
+from haes.drivers.process.tail import clean, secrets_of
 
 _log = logging.getLogger(__name__)
 
-# Seconds for which a service must stay up after its start to count as started: a wrong option or a port that is taken
-# ends most programs sooner.
-SETTLE = 0.5
+# Seconds between two looks whether a service that has just started passes its check; its own interval if that is less.
+READY_INTERVAL = 1.0
+# Checks that run at once, so that one that hangs does not hold up the others.
+CHECKS_AT_ONCE = 8
 # Seconds between two looks at a service that starts or stops.
 LOOK_INTERVAL = 0.05
 # Seconds beyond its own timeout that a stop may take: the kernel has to take the processes down.
 KILL_MARGIN = 10.0
+
+
+@dataclass(slots=True)
+class _Checked:
+    """What is known of the checks of one run.
+
+    Attributes:
+        run: the run.
+        passed: one of its checks has passed.
+        failures: checks in a row that failed since.
+        due: when the next one is due, by `time.monotonic`.
+    """
+
+    run: str
+    passed: bool = False
+    failures: int = 0
+    due: float = 0.0
+
 
 Define = Callable[[str], ServiceDefinition | None]
 
@@ -45,7 +69,9 @@ class ProcessNode:
         self._directory = directory
         self._define = define
         self._meter = LoadMeter()
-        self._checks: dict[str, bool] = {}
+        self._checked: dict[str, _Checked] = {}
+        # Services whose start is not waited for any longer: something else was asked of them.
+        self._interrupted: set[str] = set()
         keeper.ensure()
 
     def use(self, token: Token) -> None:
@@ -75,6 +101,27 @@ class ProcessNode:
     def kill(self, resources: Collection[str]) -> None:
         """Kills services at once."""
         self._keeper.act("kill", resources=sorted(resources))
+
+    def ends(self) -> Sequence[ServiceEnd]:
+        """Returns the services that ended without being asked to, until `forget_ends`."""
+        return [self._end(item) for item in self._keeper.ask("status")["ends"]]
+
+    def forget_ends(self, runs: Collection[str]) -> None:
+        """The ends of these runs are on record."""
+        self._keeper.act("recorded", runs=sorted(runs))
+
+    def _end(self, item: dict[str, Any]) -> ServiceEnd:
+        status, definition = item["status"], self._define(item["resource"])
+        secrets = [] if definition is None else secrets_of(definition.environment)
+        return ServiceEnd(
+            resource=item["resource"],
+            run=item["run"],
+            exit_code=status if status is not None and status >= 0 else None,
+            signal=_signal_name(-status) if status is not None and status < 0 else None,
+            because=item["because"],
+            ran=item["ran"],
+            lines=tuple(clean(item["tail"].encode(), secrets, whole=item["whole"])),
+        )
 
     def services(self) -> dict[str, bool]:
         """Returns service -> whether it is well, for all that have processes."""
@@ -114,10 +161,42 @@ class ProcessNode:
         except KeeperRefused as error:
             _log.error("%s", error)
             return
-        self._checks.pop(resource, None)
-        until = time.monotonic() + SETTLE
-        while time.monotonic() < until and self.running(resource):
+        self._interrupted.discard(resource)
+        self._await_ready(resource, definition)
+
+    def interrupt(self, resource: str) -> None:
+        """See Driver."""
+        self._interrupted.add(resource)
+
+    def _await_ready(self, resource: str, definition: ServiceDefinition) -> None:
+        """Waits until a service that has just started is up: its check passes, or it stayed up for a while."""
+        begun = time.monotonic()
+        if definition.check is None:
+            while time.monotonic() - begun < definition.ready_after and self._is_awaited(resource):
+                time.sleep(LOOK_INTERVAL)
+            return
+        due = begun
+        while self._is_awaited(resource):
+            now = time.monotonic()
+            if now >= due:
+                if _answers(definition):
+                    self._note_ready(resource, definition)
+                    return
+                due = time.monotonic() + min(READY_INTERVAL, definition.check_interval)
+            if time.monotonic() - begun >= definition.check_grace:
+                because = f"it did not get ready within {definition.check_grace:g} s"
+                self._keeper.act("fail", resource=resource, because=because)
+                return
             time.sleep(LOOK_INTERVAL)
+
+    def _note_ready(self, resource: str, definition: ServiceDefinition) -> None:
+        item = self._known().get(resource)
+        if item is not None:
+            due = time.monotonic() + definition.check_interval
+            self._checked[resource] = _Checked(item["run"], passed=True, due=due)
+
+    def _is_awaited(self, resource: str) -> bool:
+        return resource not in self._interrupted and self.running(resource)
 
     def stop(self, resource: str, timeout: int | None, _emit: Emit) -> None:
         """See Driver."""
@@ -155,26 +234,58 @@ class ProcessNode:
 
     def _is_well(self, resource: str) -> bool:
         """Returns what the last check said; checks run beside the agent's rounds and never hold them up."""
-        definition = self._define(resource)
-        return definition is None or definition.check is None or self._checks.get(resource, True)
+        checked = self._checked.get(resource)
+        return checked is None or not checked.failures
 
     def check(self) -> None:
-        """Runs the check commands of all services, one after the other; takes as long as they take.
+        """Runs the check commands that are due; takes as long as they take.
 
-        A service that fails its check is killed, so that the usual ways of a service that ended apply: it is started
-        again here, then elsewhere.
+        A service that fails its check so many times in a row is killed, so that the usual ways of a service that ended
+        apply: it is started again here, then elsewhere.
         """
-        for resource in self._known():
+        known, now = self._known(), time.monotonic()
+        due: list[tuple[str, ServiceDefinition]] = []
+        for resource, item in known.items():
             definition = self._define(resource)
             if definition is None or definition.check is None:
                 continue
-            well = _answers(definition)
-            failed_before = not self._checks.get(resource, True)
-            self._checks[resource] = well
-            if not well and failed_before:
-                _log.warning("%s failed its check twice and is killed", resource)
-                self.kill([resource])
-                self._checks.pop(resource, None)
+            checked = self._checked.get(resource)
+            if checked is None or checked.run != item["run"]:
+                checked = self._checked[resource] = _Checked(item["run"])
+            if now >= checked.due:
+                due.append((resource, definition))
+        for resource in list(self._checked):
+            if resource not in known:
+                self._checked.pop(resource, None)
+        if not due:
+            return
+        with ThreadPoolExecutor(min(len(due), CHECKS_AT_ONCE), thread_name_prefix="checks") as pool:
+            answers = list(pool.map(_answers, [definition for _, definition in due]))
+        for (resource, definition), well in zip(due, answers, strict=True):
+            self._take_answer(resource, definition, known[resource]["started"], well=well)
+
+    def _take_answer(self, resource: str, definition: ServiceDefinition, started: float, *, well: bool) -> None:
+        checked = self._checked.get(resource)
+        if checked is None:
+            return
+        checked.due = time.monotonic() + definition.check_interval
+        checked.passed |= well
+        if not checked.passed and boottime() - started < definition.check_grace:
+            # It is on its way up, and whoever started it waits for it.
+            return
+        checked.failures = 0 if well else checked.failures + 1
+        if checked.failures >= definition.check_failures:
+            times = f"{checked.failures} times in a row" if checked.failures > 1 else "once"
+            _log.warning("%s failed its check %s and is killed", resource, times)
+            self._keeper.act("fail", resource=resource, because=f"its check failed {times}")
+            self._checked.pop(resource, None)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def _answers(definition: ServiceDefinition) -> bool:
