@@ -22,7 +22,10 @@ _MAY_SAY: dict[str, tuple[str, ...]] = {
         *("manager.shutdown_requested", "manager.exited", "manager.waits", "manager.status_unreadable"),
         "member.",
     ),
-    AGENT_LEASE: ("agent.", "job.", "member.", "lock.acquired", "node.watchdog_fired", "resource.stray_stopped"),
+    AGENT_LEASE: (
+        *("agent.", "job.", "member.", "lock.acquired", "node.watchdog_fired", "resource.stray_stopped"),
+        "service.died",
+    ),
 }
 
 

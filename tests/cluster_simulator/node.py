@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from events.log.port import Right, Token
-from haes.drivers.port import Emit
+from haes.drivers.port import Emit, ServiceEnd
 from haes.drivers.process.client import KeeperAway, RightRefused
 from haes.telemetry import Sample
 from tests.cluster_simulator.loop import SimulatedLoop
@@ -110,6 +110,8 @@ class Host:
 
 @dataclass
 class _Service:
+    run: str
+    started: float
     kill_at: float | None = None
 
 
@@ -130,6 +132,8 @@ class Keeper:
         known = host.disk.get("keeper", {"token": [0, 0, ""], "fired": None, "services": [], "boot": host.boot})
         self._token: list[Any] = known["token"]
         self.fired: list[str] | None = known["fired"]
+        self._ends: list[ServiceEnd] = known.get("ends", [])
+        self._runs = known.get("runs", 0)
         if known["services"] and known["boot"] == host.boot:
             # They died with the keeper before.
             self.fired = sorted({*(self.fired or ()), *known["services"]})
@@ -144,13 +148,18 @@ class Keeper:
 
     def crash_service(self, name: str) -> None:
         """A service ends by itself."""
-        if name in self.services:
+        service = self.services.get(name)
+        if service is not None:
+            ran = self._host.boottime() - service.started
+            self._ends.append(ServiceEnd(name, service.run, 1, None, None, ran))
             self._end(name)
 
     def do(self, what: str, token: Token | None, **values: Any) -> Any:
         """Serves a request."""
         if what == "status":
             return self.fired, tuple(self.services), (self._token[0], self._token[1])
+        if what == "ends":
+            return tuple(self._ends)
         if token is None:
             raise RightRefused("the agent has no right to act yet")
         self._check(token)
@@ -162,6 +171,9 @@ class Keeper:
                 self._deadline, self._blocked = None, False
             case "acknowledge":
                 self.fired = None
+                self._save()
+            case "recorded":
+                self._ends = [end for end in self._ends if end.run not in values["runs"]]
                 self._save()
             case "start":
                 self._start(values["resource"])
@@ -185,7 +197,8 @@ class Keeper:
         if self._blocked or (self._deadline is not None and self._host.boottime() >= self._deadline):
             raise RightRefused("nothing is started before the keeper is fed")
         if name not in self.services:
-            self.services[name] = _Service()
+            self._runs += 1
+            self.services[name] = _Service(f"{self._host.name}/{self._runs}", self._host.boottime())
             self._host.truth.begins(name, self._host.name)
             self._save()
 
@@ -233,6 +246,8 @@ class Keeper:
             "token": list(self._token),
             "fired": self.fired,
             "services": list(self.services),
+            "ends": list(self._ends),
+            "runs": self._runs,
             "boot": self._host.boot,
         }
 
@@ -288,6 +303,15 @@ class SimulatedNode:
         _, services, _ = self._ask("status")
         return dict.fromkeys(services, True)
 
+    def ends(self) -> Sequence[ServiceEnd]:
+        """See LiveNode."""
+        ends: Sequence[ServiceEnd] = self._ask("ends")
+        return ends
+
+    def forget_ends(self, runs: Collection[str]) -> None:
+        """See LiveNode."""
+        self._ask("recorded", runs=sorted(runs))
+
     def check(self) -> None:
         """See LiveNode."""
 
@@ -312,6 +336,9 @@ class SimulatedNode:
         if self._chance() < self._host.fail_starts and self._host.keeper is not None:
             self._host.keeper.crash_service(resource)
         self._loop.block(SETTLE)
+
+    def interrupt(self, resource: str) -> None:
+        """See Driver: no start takes long here."""
 
     def stop(self, resource: str, timeout: int | None, _emit: Emit) -> None:
         """See Driver."""
