@@ -43,9 +43,10 @@ async def unless_stopped(stop: asyncio.Event, act: Coroutine[Any, Any, T], grace
         return task.result()
     finally:
         stopper.cancel()
-        if not task.done():
+        while not task.done():
+            # Again and again: what is inside may take a cancellation for an answer that did not come.
             task.cancel()
-            await asyncio.wait({task})
+            await asyncio.wait({task}, timeout=STOP_GRACE)
 
 
 async def pause_unless(stop: asyncio.Event, seconds: float) -> None:

@@ -169,7 +169,7 @@ async def test_a_request_nobody_can_read_is_answered_and_forgotten(make: Make, r
     await cluster.until(lambda state: state.command_count >= 3 and not state.commands, "all are answered")
     events = await cluster.check_invariants()
     rejected = _of(events, "command.rejected")
-    assert [event.payload["reason"] for event in rejected] == ["unknown", "unknown", "not_allowed"]
+    assert [event.payload["reason"] for event in rejected] == ["unusable", "unknown", "not_allowed"]
 
 
 async def _ask(redis: RedisServer, *command: Any) -> Any:
