@@ -406,11 +406,20 @@ class AgentWorker(Worker):
 
     async def _finished(self) -> bool:
         """Does a round of leaving; returns whether the core lets the agent go."""
-        batch, process, port = await self._trial()
-        goes_on = process.round(batch, port)
-        if not goes_on:
-            batch.emit("agent.exited", self.node)
-        await self._persist(lambda: self.replica.append(batch))
-        self.work.settle()
-        self._process = process
-        return not goes_on
+        lets_go = False
+
+        async def leave() -> None:
+            nonlocal lets_go
+            batch, process, port = await self._trial()
+            lets_go = not process.round(batch, port)
+            if lets_go:
+                batch.emit("agent.exited", self.node)
+            try:
+                await self.replica.append(batch)
+            except BaseException:
+                self.work.forget_offers()
+                raise
+            self.work.settle()
+            self._process = process
+
+        return await self._persist(leave) and lets_go

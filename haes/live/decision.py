@@ -70,6 +70,11 @@ class Decision(Batch):
     def __init__(self, state: ClusterState, by: str, at: float, right: Right) -> None:
         super().__init__(state, by, at)
         self.right = right
+        self._known = dict(state.versions)
+
+    def expected(self) -> dict[str, int]:
+        """Returns, for each subject that it is about, the version that it was decided on."""
+        return {event.subject: self._known.get(event.subject, 0) for event in self.events}
 
     def fit(self) -> None:
         """Makes sure that nothing is said that the right does not cover.

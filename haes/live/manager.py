@@ -366,8 +366,9 @@ class ManagerWorker(Worker):
 
     async def _keep_snapshot(self) -> None:
         if self.replica.state.n - self._snapshot_n >= self._intervals.snapshot_events:
-            self._snapshot_n = self.replica.state.n
+            n = self.replica.state.n
             await save_state(self.log, self.replica.state)
+            self._snapshot_n = n
 
     async def _leave(self) -> None:
         """Resigns: says so, and gives its leases back, so that a standby need not wait for a term to end."""

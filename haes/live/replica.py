@@ -101,7 +101,7 @@ class Replica:
             return
         decision.fit()
         command = new_id()
-        expected = decision.expected_versions(self.state)
+        expected = decision.expected()
         try:
             while True:
                 token = decision.right.check()

@@ -75,16 +75,18 @@ async def _nearest_snapshot(log: EventLog, at_most: int | None, *, archived: boo
 
 
 async def save_state(log: EventLog, state: ClusterState) -> bool:
-    """Keeps a snapshot of a state; returns whether the log still has the event that the state ends with."""
-    if not state.n:
+    """Keeps a snapshot of a state as it is now; returns whether the log still has the event that it ends with."""
+    # Whoever follows the log moves the state on while the log is asked.
+    n, packed = state.n, encode_state(state)
+    if not n:
         return False
     try:
-        events = await log.read(state.n - 1, count=1)
+        events = await log.read(n - 1, count=1)
     except (EntryCorrupt, EventUnknown):
         return False
-    if not events or events[0].n != state.n:
+    if not events or events[0].n != n:
         return False
     head = await log.head()
-    checkpoint = Checkpoint(head.log_id, events[0].id, state.n)
-    await save_snapshot(log, Snapshot(checkpoint, encode_state(state)))
+    checkpoint = Checkpoint(head.log_id, events[0].id, n)
+    await save_snapshot(log, Snapshot(checkpoint, packed))
     return True
