@@ -5,8 +5,19 @@ from typing import Any
 
 from events.envelope import Event
 
+# Event type -> fields that say where and by whom something was decided, not what.
+_NO_DECISION = {
+    "cluster.created": frozenset({"name"}),
+    "leader.elected": frozenset({"program", "policy_version"}),
+    "simulation.started": frozenset({"program", "policy_version"}),
+}
 # Characters of an event's payload that a message shows.
 SHOWN = 200
+
+
+def name_version(program: str | None, policy: int | None) -> str:
+    """Returns the version that decided, in words."""
+    return "not recorded" if policy is None else f"{program}, policy {policy}"
 
 
 async def first_divergence(recorded: AsyncIterator[Event], again: Sequence[Event]) -> tuple[int, int, str | None]:
@@ -34,7 +45,8 @@ async def first_divergence(recorded: AsyncIterator[Event], again: Sequence[Event
 
 def essence(event: Event) -> dict[str, Any]:
     """Returns what makes an event the same when it is decided again: everything but where it lies in which log."""
-    payload = {key: value for key, value in event.payload.items() if key != "name" or event.type != "cluster.created"}
+    names = _NO_DECISION.get(event.type, frozenset())
+    payload = {key: value for key, value in event.payload.items() if key not in names}
     return {
         "type": event.type,
         "subject": event.subject,

@@ -2,7 +2,8 @@
 
 A simulation's stream holds all inputs, so that everything in it is decided again. Of a live cluster it is the motions
 of the balancer, as long as the samples beside the log are kept (`replay/checks/measured.py`). When the beginning was
-trimmed away, inputs have expired: that is neither sound nor wrong.
+trimmed away, inputs have expired: that is neither sound nor wrong. Neither is what another version of the program
+decided otherwise than this one would; what it claims is checked all the same.
 """
 
 from contextlib import aclosing
@@ -16,9 +17,11 @@ from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.snapshot import decode_state
 from haes.telemetry import STREAM
+from haes.version import POLICY_VERSION
 from replay.again import recorded_scenario, run_again
 from replay.checks.causes import Causes
 from replay.checks.check import Check, Finding
+from replay.checks.claims import Claims
 from replay.checks.epochs import Epochs
 from replay.checks.measured import Measured
 from replay.checks.memory import Memory
@@ -26,7 +29,7 @@ from replay.checks.motions import Motions
 from replay.checks.running import Running
 from replay.checks.snapshots import Snapshots
 from replay.checks.transitions import Transitions
-from replay.decisions import first_divergence
+from replay.decisions import first_divergence, name_version
 
 __all__ = ["Finding", "Report", "verify"]
 
@@ -71,8 +74,8 @@ async def verify(history: History) -> Report:
     found = snapshots_before(history.log, archived=history.folder is not None)
     snapshots = {snapshot.checkpoint.n: decode_state(snapshot.data) async for snapshot in found}
     measured = Measured(await history.log.side.read_all(STREAM))
-    checks: list[Check] = [Transitions(), Epochs(), Causes(), Snapshots(snapshots), Running(), Motions(), Memory()]
-    checks.append(measured)
+    checks: list[Check] = [Transitions(), Epochs(), Causes(), Snapshots(snapshots), Running(), Motions()]
+    checks += [Memory(), Claims(), measured]
     pass_ = await _begin(history, snapshots, report)
     if pass_ is None:
         return report
@@ -142,5 +145,10 @@ async def _decide_again(history: History, pass_: _Pass, report: Report, measured
     async with aclosing(history.events()) as recorded:
         equal, n, difference = await first_divergence(recorded, again)
     report.checks["decisions"] = f"{equal} events come out again from the recorded inputs"
-    if difference is not None:
+    said = pass_.started[0].payload
+    if said.get("policy_version") != POLICY_VERSION:
+        version = name_version(said.get("program"), said.get("policy_version"))
+        other = "" if difference is None else f", the first that does not: {difference}"
+        report.checks["decisions"] = f"decided by another version ({version}): {report.checks['decisions']}{other}"
+    elif difference is not None:
         report.findings.append(Finding(n, "decisions", f"first divergence: {difference}"))

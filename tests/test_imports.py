@@ -24,6 +24,7 @@ CORE = (
     "haes.settings",
     "haes.state",
     "haes.telemetry",
+    "haes.version",
 )
 # What would bring a clock, chance, waiting or the outside world into the core.
 OUTSIDE = (

@@ -5,7 +5,9 @@ from events.schema import declare
 for _state in ("wait_for_quorum", "master", "slave", "lost_manager_lock"):
     declare(f"manager.{_state}", "previous", meaning=f"the manager is {_state} from now on")
 declare(
-    "leader.elected", "node", meaning="the manager on this node leads from now on; what only leaders know starts again"
+    "leader.elected",
+    "node program? policy_version?",
+    meaning="this node's manager leads from now on, deciding by this version; what only leaders know starts again",
 )
 declare("manager.shutdown_requested", meaning="the manager was asked to leave")
 declare("manager.lock_released", meaning="the leader resigned")

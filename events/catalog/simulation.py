@@ -2,7 +2,11 @@
 
 from events.schema import declare
 
-declare("simulation.started", "scenario", meaning="a simulation begins; scenario: its inputs, whole")
+declare(
+    "simulation.started",
+    "scenario program? policy_version?",
+    meaning="a simulation begins; scenario: its inputs, whole; which version decides in it",
+)
 declare("simulation.command", "command", meaning="a step of the command list, or its consequence, is carried out")
 declare("simulation.watchdog_fired", "node", meaning="a node lost its power because nobody fed its watchdog")
 declare("simulation.round_skipped", "part", meaning="managers (crm) or agents (lrm) miss a round on purpose")

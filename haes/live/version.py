@@ -1,5 +1,5 @@
 """Which program this is, as it tells the others."""
 
-from importlib.metadata import version
+from haes.version import PROGRAM_VERSION
 
-PROGRAM_VERSION = version("haes")
+__all__ = ["PROGRAM_VERSION"]

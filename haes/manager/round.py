@@ -18,6 +18,7 @@ from haes.manager.loads import build_usage, select_scheduler
 from haes.manager.requests import take_over_requests
 from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rules_key
 from haes.state.batch import Batch
+from haes.version import POLICY_VERSION, PROGRAM_VERSION
 
 
 @dataclass(slots=True)
@@ -38,7 +39,9 @@ class Leader:
 
     def take_over(self, batch: Batch, node: str) -> None:
         """Records the election and the scheduler that this leader begins with."""
-        batch.emit("leader.elected", "cluster", about=node, node=node)
+        batch.emit(
+            "leader.elected", "cluster", about=node, node=node, program=PROGRAM_VERSION, policy_version=POLICY_VERSION
+        )
         assert batch.state is not None  # noqa: S101 - leaders decide on a working copy
         mode = settings.crs(batch.state.settings, "ha")
         batch.emit("scheduler.selected", "cluster", about=mode, mode=mode, previous=None)

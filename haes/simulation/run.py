@@ -11,6 +11,7 @@ from haes.simulation.scenario import Scenario
 from haes.simulation.steps import parse_step
 from haes.simulation.world import Host, World
 from haes.state.cluster import ClusterState
+from haes.version import POLICY_VERSION, PROGRAM_VERSION
 
 # Seconds of one loop: twice the number of nodes, at least this.
 SHORTEST_LOOP = 20
@@ -79,7 +80,14 @@ async def _begin(world: World) -> None:
         batch.emit("resource.configured", resource, about=configuration["node"], changes=configuration)
     if scenario.manager:
         batch.emit("cluster.imported", "cluster", **_imported(scenario))
-    batch.emit("simulation.started", "simulation", about=scenario.name, scenario=scenario.to_data())
+    batch.emit(
+        "simulation.started",
+        "simulation",
+        about=scenario.name,
+        scenario=scenario.to_data(),
+        program=PROGRAM_VERSION,
+        policy_version=POLICY_VERSION,
+    )
     await world.write(batch)
 
 

@@ -29,6 +29,8 @@ class ClusterState:
         fence_confirmed: nodes of which an operator said that they run nothing any more, until they are back.
         disarm: set while HA is being taken, or is, out of action.
         leader: the node whose manager leads, or None.
+        program: version of the program that decides as leader, None where that was not recorded.
+        policy_version: version of its decisions, see `haes/version.py`; None where that was not recorded.
         scheduler: the scheduler mode in use by the present leader, or None.
         settings: what is set, by section.
         rules_text: affinity rules as written.
@@ -76,7 +78,9 @@ class ClusterState:
         "name",
         "nodes",
         "parked",
+        "policy_version",
         "present",
+        "program",
         "requests",
         "resources",
         "rules_applied",
@@ -102,6 +106,8 @@ class ClusterState:
         self.accepted_log: str | None = None
         self.disarm: Disarm | None = None
         self.leader: str | None = None
+        self.program: str | None = None
+        self.policy_version: int | None = None
         self.scheduler: str | None = None
         self.settings: Settings = {}
         self.rules_text = ""
@@ -128,8 +134,10 @@ class ClusterState:
     def working_copy(self) -> "ClusterState":
         """Returns a copy that can be changed without changing this state; records are copied when they change."""
         copy = ClusterState()
-        for name in ("n", "at", "epoch", "name", "disarm", "leader", "scheduler", "rules_text", "groups_text"):
+        for name in ("n", "at", "epoch", "name", "disarm", "leader", "program", "policy_version", "scheduler"):
             setattr(copy, name, getattr(self, name))
+        copy.rules_text = self.rules_text
+        copy.groups_text = self.groups_text
         copy.rules_applied = self.rules_applied
         copy.rules_nodes = self.rules_nodes  # replaced as a whole, never changed in place
         copy.groups_rounds_left = self.groups_rounds_left

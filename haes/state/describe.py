@@ -12,6 +12,8 @@ PLAIN = (
     "epoch",
     "name",
     "leader",
+    "program",
+    "policy_version",
     "scheduler",
     "rules_text",
     "groups_text",

@@ -60,6 +60,8 @@ def fence_confirmed(state: ClusterState, subject: str, payload: Payload, _at: fl
 def leader_elected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`leader.elected`: what is known to one leader only starts again."""
     state.leader = payload["node"]
+    state.program = payload.get("program")
+    state.policy_version = payload.get("policy_version")
     state.present = set()
     state.last_online = {}
     state.scheduler = None

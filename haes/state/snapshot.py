@@ -22,6 +22,8 @@ _PLAIN = (
     "epoch",
     "name",
     "leader",
+    "program",
+    "policy_version",
     "scheduler",
     "settings",
     "rules_text",

@@ -19,8 +19,9 @@ from haes.manager.rules_in_use import build_rules
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
 from haes.telemetry import SampleWindow, taken_at
+from haes.version import POLICY_VERSION
 from replay.checks.check import Check
-from replay.decisions import differing_fields
+from replay.decisions import differing_fields, name_version
 
 
 class Measured(Check):
@@ -34,6 +35,8 @@ class Measured(Check):
         self._places = [place_of(sample.id) for sample in samples]
         self._again = 0
         self._expired = 0
+        # Version -> how many of its motions this program would have decided otherwise.
+        self._others: dict[str, int] = {}
 
     def before(self, event: Event, state: ClusterState) -> None:
         """See Check."""
@@ -48,6 +51,9 @@ class Measured(Check):
             self._again += 1
         elif not is_whole:
             self._expired += 1
+        elif state.policy_version != POLICY_VERSION:
+            version = name_version(state.program, state.policy_version)
+            self._others[version] = self._others.get(version, 0) + 1
         elif again is None:
             self.wrong(event, f"motion {event.payload['number']}: decided again from its samples, no motion comes out")
         else:
@@ -70,14 +76,17 @@ class Measured(Check):
     @property
     def looked_at(self) -> int:
         """How many motions name samples."""
-        return self._again + self._expired + len(self.findings)
+        return self._again + self._expired + sum(self._others.values()) + len(self.findings)
 
     def end(self, state: ClusterState) -> str:  # noqa: ARG002 - see Check
         """See Check."""
         if not self.looked_at:
             return "not recorded: no motion names the samples that it was decided on"
         said = f"{self._again} motions come out again from their samples"
-        return said + (f"; the samples of {self._expired} have expired" if self._expired else "")
+        said += f"; the samples of {self._expired} have expired" if self._expired else ""
+        for version, count in self._others.items():
+            said += f"; {count} decided by another version ({version}), otherwise than this one does"
+        return said
 
 
 def decide_again(event: Event, state: ClusterState, window: SampleWindow) -> Event | None:

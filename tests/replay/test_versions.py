@@ -12,10 +12,7 @@ from replay.verify import Report, verify
 from tests.golden.stored import HISTORIES, stored_log
 from tests.replay.test_verify import CHOICE, SERIES, _live, _rewritten
 
-ANOTHER = pytest.mark.xfail(strict=True, reason="what another version decided is called wrong")
 
-
-@ANOTHER
 @pytest.mark.parametrize("name", ["failing-migration"])
 async def test_a_stream_that_does_not_say_who_decided_is_not_wrong(name: str) -> None:
     """A stream of the time before versions were recorded is sound although today's program decides otherwise."""
@@ -36,7 +33,6 @@ async def _verified(**payload: Any) -> Report:
     return await verify(History(await _rewritten(events, lambda event: _as_another(event, **payload))))
 
 
-@ANOTHER
 async def test_another_choice_of_another_version_is_not_wrong() -> None:
     """Where the record says that another version decided, a divergence is said, and is no finding."""
     report = await _verified(method="other", alternatives=[])
@@ -47,7 +43,6 @@ async def test_another_choice_of_another_version_is_not_wrong() -> None:
     assert "the first that does not: balance.motion of balance" in said
 
 
-@ANOTHER
 @pytest.mark.parametrize(
     ("payload", "text"),
     [
