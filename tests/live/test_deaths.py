@@ -10,6 +10,7 @@ import pytest
 
 from haes.drivers.process.client import KeeperAway
 from haes.live.requests import send_request
+from haes.state.cluster import ClusterState
 from tests.live.services import ProcessWorld
 
 DIES = "echo one; echo 'password=hunter2'; echo two >&2; sleep 0.7; exit 3"
@@ -92,3 +93,35 @@ async def test_an_operator_need_not_wait_for_a_service_that_gets_not_ready(world
     await send_request(world.log.side, "eve", "configure", ["process:a", json.dumps({"state": "stopped"})])
     await world.until(lambda state: state.resources["process:a"].state == "stopped", "it stopped")
     assert not await world.of("service.died")
+
+
+SHORT = {"restart-delay": 0.2, "restart-factor": 2, "restart-max-delay": 1, "restart-healthy": 3}
+
+
+@pytest.mark.xfail(strict=True, reason="each start that succeeds lets the service begin anew, for ever")
+async def test_a_service_that_dies_again_and_again_is_moved_and_then_in_error(world: ProcessWorld) -> None:
+    """Restarted after growing delays, taken elsewhere after so many failures, then in error with the reason."""
+    world.ha = SHORT
+    world.given = {"process:a": {"node": "node1", "command": ["sh", "-c", "sleep 0.6; exit 3"], "max_restart": 2}}
+    await world.all()
+    state = await world.until(lambda state: _state(state) == "error", "it is in error")
+    died = await world.of("service.died")
+    assert [event.payload["node"] for event in died] == ["node1"] * 3 + ["node2"] * 3
+    assert [event.payload["plan"] for event in died] == ["restart", "restart", "relocate"] * 2
+    waits = [event.payload["until"] - event.at for event in died]
+    assert waits == pytest.approx([0.2, 0.4, 0.8, 1, 1, 1])
+    starts = [event.at for event in await world.of("job.starting")]
+    assert len(starts) == 6
+    assert all(start >= event.payload["until"] for start, event in zip(starts[1:], died, strict=False))
+    (error,) = await world.of("resource.error")
+    assert error.payload["because"].startswith("exited with 3, 6 times in ")
+    assert error.payload["because"].endswith(" s, on node1, node2")
+    assert state.resources["process:a"].failed_nodes == ["node1", "node2"]
+    await send_request(world.log.side, "eve", "retry", ["process:a"])
+    await world.until_count("job.starting", 7)
+    again = (await world.until_count("service.died", 7))[-1]
+    assert (again.payload["series"], again.payload["plan"]) == (1, "restart")
+
+
+def _state(state: ClusterState) -> str:
+    return state.resources["process:a"].state if "process:a" in state.resources else ""
