@@ -62,7 +62,17 @@ CRS_KEYS: dict[str, Key] = {
     "ha-auto-rebalance-breaker": Key(10, highest=MOST, unit="failed motions"),
     "ha-load-average-window": Key(60, highest=LONGEST, unit="seconds"),
 }
-HA_KEYS: dict[str, Key] = {"shutdown_policy": Key("conditional", SHUTDOWN_POLICIES)}
+HA_KEYS: dict[str, Key] = {
+    "shutdown_policy": Key("conditional", SHUTDOWN_POLICIES),
+    # When a service that ended by itself is started again; a service's own configuration may say otherwise.
+    "restart-delay": Key(1, highest=LONGEST, whole=False, unit="seconds"),
+    "restart-factor": Key(2, lowest=1, highest=100, whole=False),
+    "restart-max-delay": Key(300, highest=LONGEST, whole=False, unit="seconds"),
+    "restart-window": Key(600, highest=LONGEST, whole=False, unit="seconds"),
+    "restart-healthy": Key(60, highest=LONGEST, whole=False, unit="seconds"),
+    # From how many deaths in an hour on somebody should look at a service, however well it runs in between.
+    "flapping-deaths": Key(3, lowest=1, highest=MOST, unit="deaths in an hour"),
+}
 SECTIONS: dict[str, dict[str, Key]] = {"crs": CRS_KEYS, "ha": HA_KEYS}
 
 # Percentages that used to be fractions: a value between 0 and 1 is almost certainly an old one.
@@ -197,6 +207,11 @@ def crs(settings: Settings, name: str) -> Any:
     return CRS_KEYS[name].default
 
 
+def ha(settings: Settings, name: str) -> Any:
+    """Returns the value of an `ha` setting, its default where it is not set."""
+    return settings.get("ha", {}).get(name, HA_KEYS[name].default)
+
+
 def shutdown_policy(settings: Settings) -> str:
     """Returns what an agent does with its resources when its node shuts down."""
-    return str(settings.get("ha", {}).get("shutdown_policy", HA_KEYS["shutdown_policy"].default))
+    return str(ha(settings, "shutdown_policy"))

@@ -8,6 +8,7 @@ from haes.exit_codes import (
     ERROR,
     IGNORED,
     SUCCESS,
+    TRY_AGAIN,
     UNKNOWN_COMMAND,
     UNKNOWN_KIND,
     UNKNOWN_RESOURCE,
@@ -27,6 +28,7 @@ class Job:
         target: where the resource goes, for motions.
         timeout: seconds that a stop may take, or None.
         arrived: it is on record that the resource reached the target: what is left is to say that the job is done.
+        retry: number of the restart on this node that a start is, 0 for a first start.
         tries: how often it was looked at; more of them go first, so that none starves.
     """
 
@@ -36,6 +38,7 @@ class Job:
     target: str | None = None
     timeout: int | None = None
     arrived: bool = False
+    retry: int = 0
     tries: int = 0
 
 
@@ -69,13 +72,16 @@ def execute(job: Job, configuration: ResourceConfiguration | None, node: str, dr
 def _start(job: Job, driver: Driver, emit: Emit) -> int:
     if driver.running(job.resource):
         return SUCCESS
+    if job.retry:
+        emit("job.retrying", attempt=job.retry)
     emit("job.starting")
     driver.start(job.resource, emit)
     if driver.running(job.resource):
         emit("job.running")
         return SUCCESS
     emit("job.start_failed")
-    return ERROR
+    # Where the node tells how it ended, what follows is decided by that, which is on record before the next look.
+    return TRY_AGAIN if driver.tells_ends(job.resource) else ERROR
 
 
 def _stop(job: Job, driver: Driver, emit: Emit) -> int:

@@ -46,8 +46,23 @@ class JobQueue:
                 continue
             if order.state != "stopped" and (order.ended or self._done.get(order.resource) == order.number):
                 continue
-            job = Job(order.resource, order.number, order.state, order.target, order.timeout, arrived=order.arrived)
-            self.add(job)
+            job = Job(
+                *(order.resource, order.number, order.state, order.target, order.timeout),
+                arrived=order.arrived,
+                retry=order.retry,
+            )
+            if order.given_up:
+                self._give_up(batch, job)
+            elif order.not_before is None or order.not_before <= batch.at:
+                self.add(job)
+
+    def _give_up(self, batch: Batch, job: Job) -> None:
+        """Leaves a service that ended too often here to the leader."""
+        assert job.number is not None  # noqa: S101 - it comes from an order
+        self._jobs.pop(job.resource, None)
+        batch.emit("job.gave_up", job.resource, attempts=max(0, job.retry - 1))
+        self._done[job.resource] = job.number
+        self._unreported.append((job, ERROR))
 
     def run(self, batch: Batch, port: "AgentPort", view: NodeView) -> int:
         """Does queued jobs, those that waited longest first; returns how many are left."""

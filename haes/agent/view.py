@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from haes.state.cluster import ClusterState
+from haes.state.restarts import RELOCATE
 
 # States in which a resource is nobody's work on this node.
 _IDLE = frozenset({"stopped", "freeze", "error", "request_start"})
@@ -17,6 +18,9 @@ class Order:
             it once more would say nothing.
         ended: its end is on record, reported by this agent or by one before it.
         arrived: it is on record that the resource reached the target.
+        not_before: it ended by itself and is not started again before this moment, None when nothing is waited for.
+        given_up: it ended by itself too often on this node; the leader is to be told.
+        retry: number of the restart on this node that a start would be, 0 for a first start.
     """
 
     resource: str
@@ -27,6 +31,9 @@ class Order:
     known_running: bool
     ended: bool = False
     arrived: bool = False
+    not_before: float | None = None
+    given_up: bool = False
+    retry: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ def look(state: ClusterState, node: str) -> NodeView:
             active += 1
         if here:
             fence |= record.state == "fence"
+            memory = None if record.running or record.state != "started" else state.services.get(resource)
             orders.append(
                 Order(
                     resource,
@@ -71,6 +79,9 @@ def look(state: ClusterState, node: str) -> NodeView:
                     record.running and not record.failed_nodes,
                     ended=record.result is not None,
                     arrived=record.arrived,
+                    not_before=None if memory is None else memory.until,
+                    given_up=memory is not None and memory.plan == RELOCATE,
+                    retry=0 if memory is None else memory.failures,
                 )
             )
     orders.sort(key=lambda order: order.resource)

@@ -20,6 +20,8 @@ LONGEST_CHECK = 300.0
 # Seconds between two checks, for the first one to pass, and for a service without one to count as up: bounds.
 SHORTEST_CHECK_INTERVAL, LONGEST_CHECK_INTERVAL = 0.1, 3600.0
 LONGEST_GRACE = 3600.0
+# Seconds of a restart policy, and the factor between two delays: bounds; the cluster's settings have the defaults.
+LONGEST_DELAY, LARGEST_FACTOR = 86400.0, 100.0
 # What a resource gets where a file or a command says nothing.
 DEFAULTS: dict[str, Any] = {**CONFIGURATION_DEFAULTS, "state": "started", "auto_rebalance": True}
 
@@ -44,6 +46,16 @@ def _check_failures(origin: str, key: str, value: object) -> int:
 
 def _grace(origin: str, key: str, value: object) -> float:
     return values.seconds(origin, key, value, lowest=0.0, highest=LONGEST_GRACE)
+
+
+def _delay(origin: str, key: str, value: object) -> float:
+    return values.seconds(origin, key, value, lowest=0.0, highest=LONGEST_DELAY)
+
+
+def _factor(origin: str, key: str, value: object) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= LARGEST_FACTOR:
+        return float(value)
+    raise values.refuse(origin, key, value, f"a number from 1 to {LARGEST_FACTOR:g}")
 
 
 def _state(origin: str, key: str, value: object) -> str:
@@ -75,6 +87,11 @@ _SERVICE_KEYS: dict[str, _Check] = {
     "check_failures": _check_failures,
     "check_grace": _grace,
     "ready_after": _grace,
+    "restart_delay": _delay,
+    "restart_factor": _factor,
+    "restart_max_delay": _delay,
+    "restart_window": _delay,
+    "restart_healthy": _delay,
 }
 _KEYS = {**_LEADER_KEYS, **_LIMIT_KEYS, **_SERVICE_KEYS}
 

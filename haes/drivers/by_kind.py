@@ -22,6 +22,10 @@ class DriverByKind:
         """See Driver."""
         self._driver(resource).start(resource, emit)
 
+    def tells_ends(self, resource: str) -> bool:
+        """See Driver."""
+        return self._driver(resource).tells_ends(resource)
+
     def interrupt(self, resource: str) -> None:
         """See Driver."""
         self._driver(resource).interrupt(resource)

@@ -48,6 +48,9 @@ class Driver(Protocol):
     def start(self, resource: str, emit: Emit) -> None:
         """Starts the resource and waits until it is up; whether it worked is seen by `running`."""
 
+    def tells_ends(self, resource: str) -> bool:
+        """Returns whether a start of the resource that fails is told as the end of a service (`ServiceEnd`)."""
+
     def interrupt(self, resource: str) -> None:
         """Lets a `start` that still waits for the resource to be up return: something else was asked of it."""
 

@@ -34,6 +34,10 @@ class SimulatedDriver:
         if not self._fails("start", resource) and not self._locked(resource, "start", emit):
             self._hardware.machines[self._node].runs[resource] = True
 
+    def tells_ends(self, _resource: str) -> bool:
+        """See Driver."""
+        return False
+
     def interrupt(self, resource: str) -> None:
         """See Driver: simulated work takes no time of its own."""
 

@@ -6,6 +6,7 @@ The core decides in `haes/agent`; here are the lease, the node's keeper, jobs in
 import asyncio
 import copy
 import logging
+import math
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
@@ -40,6 +41,8 @@ _log = logging.getLogger(__name__)
 LEAVE_LIMIT = 1.5
 # Seconds between two looks while an agent leaves.
 LEAVE_INTERVAL = 0.1
+# Seconds between two rounds at least, however soon a service may be started again.
+SHORTEST_WAIT = 0.05
 # Seconds between two looks which checks of services are due: the shortest interval that makes sense.
 CHECK_LOOK = 1.0
 # States in which an agent holds the right to run services.
@@ -326,7 +329,12 @@ class AgentWorker(Worker):
         if self._ended:
             await asyncio.to_thread(self._live.forget_ends, self._ended)
         await self._stop_strays(port.services)
-        self._round_due = boottime() + self._intervals.agent_round
+        self._round_due = boottime() + min(self._intervals.agent_round, self._next_start(batch.at))
+
+    def _next_start(self, now: float) -> float:
+        """Returns the seconds until the first service may be started that waits for that."""
+        waits = [order.not_before - now for order in self._process.view.orders if order.not_before is not None]
+        return max(SHORTEST_WAIT, min((wait for wait in waits if wait > 0), default=math.inf))
 
     async def _stop_strays(self, services: Mapping[str, bool]) -> None:
         """Stops what ceased to belong here, a resource that was removed for example."""

@@ -118,6 +118,10 @@ class PretendNode:
             data["services"] = sorted({*data["services"], resource})
             self._write(data)
 
+    def tells_ends(self, _resource: str) -> bool:
+        """See Driver."""
+        return False
+
     def interrupt(self, resource: str) -> None:
         """See Driver: what pretends to run is up at once."""
 

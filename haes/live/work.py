@@ -113,7 +113,9 @@ class Work:
             facts.append((type_, payload))
 
         configuration = state.configurations.get(job.resource)
-        work = Job(job.resource, job.number, job.state, job.target, job.timeout, arrived=job.arrived)
+        work = Job(
+            *(job.resource, job.number, job.state, job.target, job.timeout), arrived=job.arrived, retry=job.retry
+        )
 
         def do() -> int:
             try:

@@ -9,6 +9,7 @@ from haes.manager import configuration
 from haes.manager.answers import ignore, reject
 from haes.manager.context import Round
 from haes.manager.motions import blocked_by, queue_motion
+from haes.manager.resources import enter
 from haes.state.batch import Batch
 from haes.state.records import Command
 
@@ -167,6 +168,18 @@ def _advise_balancing(round_: Round, command: Command) -> None:
     round_.batch.emit("balance.advice_requested", "balance", cause=cause, command=command.id)
 
 
+def _retry(round_: Round, command: Command) -> None:
+    """Lets a service begin anew: its deaths count no longer, and one in error is started again."""
+    (resource,) = command.arguments
+    if resource not in round_.state.resources:
+        reject(round_, command, "no_such_resource")
+        return
+    cause = f"command/{command.id}"
+    round_.batch.emit("service.retried", resource, about=command.user, cause=cause, command=command.id)
+    if round_.state.resources[resource].state == "error":
+        enter(round_, resource, "stopped", cause=cause)
+
+
 @dataclass(frozen=True, slots=True)
 class _Verb:
     """A verb: how many arguments it takes, and who serves it."""
@@ -179,6 +192,7 @@ _VERBS: dict[str, _Verb] = {
     "migrate": _Verb(2, _motion),
     "relocate": _Verb(2, _motion),
     "stop": _Verb(2, _stop),
+    "retry": _Verb(1, _retry),
     "enable-node-maintenance": _Verb(1, _begin_maintenance),
     "disable-node-maintenance": _Verb(1, _end_maintenance),
     "disarm-ha": _Verb(1, _disarm),

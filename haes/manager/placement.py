@@ -57,6 +57,9 @@ def select_node(round_: Round, resource: str, preference: Preference) -> str | N
     allowed, preferred = round_.rules.preferred(resource, online)
     if not preferred:
         return None
+    failed = _failed_in_series(round_, resource, record)
+    if preference != "try-next" and preferred - failed:
+        preferred = preferred - failed
     together: dict[str, int] = {}
     separate: set[str] = set()
     if bound:
@@ -66,7 +69,7 @@ def select_node(round_: Round, resource: str, preference: Preference) -> str | N
         preference == "none"
         and current in allowed
         and (current in together or current not in separate)
-        and not round_.rules.fails_back(round_.state, resource)
+        and (failed or not round_.rules.fails_back(round_.state, resource))
     ):
         return current
     if not bound and preference == "none":
@@ -81,6 +84,12 @@ def select_node(round_: Round, resource: str, preference: Preference) -> str | N
     nodes -= separate
     keep_together(together, nodes)
     return _choose(round_, resource, record, nodes, preference)
+
+
+def _failed_in_series(round_: Round, resource: str, record: ResourceRecord) -> AbstractSet[str]:
+    """Returns the nodes on which a service died too often in its present series: it does not go back there."""
+    memory = round_.state.services.get(resource)
+    return frozenset(record.failed_nodes or ()) if memory is not None and memory.series else frozenset()
 
 
 def keep_together(together: Mapping[str, int], nodes: set[str]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from haes.configuration.restarts import policy_of
 from haes.exit_codes import ERROR, IGNORED, SUCCESS, WRONG_NODE
 from haes.machines import RESOURCE
 from haes.manager import nodes
@@ -10,6 +11,7 @@ from haes.manager.context import Round
 from haes.manager.loads import update_usage
 from haes.manager.placement import Preference, select_node
 from haes.state.records import ResourceConfiguration, ResourceRecord
+from haes.state.restarts import describe_series
 
 # Locks that do not outlive the node that held them.
 REMOVABLE_LOCKS = (
@@ -239,6 +241,7 @@ def _drop(round_: Round, resource: str, verb: str, reason: str, target: str) -> 
 def _keep_running(round_: Round, resource: str, configuration: ResourceConfiguration) -> None:
     """Uses the agent's report, if there is one, and moves the resource if it belongs elsewhere."""
     preference: Preference = "none"
+    _note_health(round_, resource)
     record = round_.state.resources[resource]
     if record.result is not None:
         if record.result == SUCCESS:
@@ -248,7 +251,7 @@ def _keep_running(round_: Round, resource: str, configuration: ResourceConfigura
             tries_left = len(record.failed_nodes or ()) + 1 <= configuration.max_relocate
             _start_failed(round_, resource, record, "relocate" if tries_left else "give_up")
             if not tries_left:
-                enter(round_, resource, "error")
+                enter(round_, resource, "error", **_reason(round_, resource))
                 return
             preference = "try-next"
         else:
@@ -265,6 +268,23 @@ def _keep_running(round_: Round, resource: str, configuration: ResourceConfigura
     if record.maintenance_node == record.node and round_.state.node_state(record.node) == "online":
         # It never ran elsewhere meanwhile: the whole cluster was shut down at once, for example.
         round_.batch.emit("resource.maintenance_ended", resource, node=record.node, how="stale")
+
+
+def _note_health(round_: Round, resource: str) -> None:
+    """Forgets the deaths of a service that has been well for long enough."""
+    memory = round_.state.services.get(resource)
+    if memory is None or not memory.series or memory.up_since is None or not round_.state.resources[resource].running:
+        return
+    if round_.inputs.at - memory.up_since >= policy_of(round_.state, resource).healthy:
+        round_.batch.emit("service.healthy", resource, about=f"after {memory.series} deaths", deaths=memory.series)
+
+
+def _reason(round_: Round, resource: str) -> dict[str, str]:
+    """Returns why a service is in error, where its deaths say so: how, how often, where."""
+    memory = round_.state.services.get(resource)
+    if memory is None or not memory.in_series():
+        return {}
+    return {"because": describe_series(memory)}
 
 
 def _start_failed(round_: Round, resource: str, record: ResourceRecord, plan: str) -> None:

@@ -121,22 +121,29 @@ def request_dropped(state: ClusterState, subject: str, _payload: Payload, _at: f
     state.record(subject).request = None
 
 
-def confirmed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
-    """`resource.confirmed`: it runs; nodes where its start failed before are forgotten."""
+def confirmed(state: ClusterState, subject: str, _payload: Payload, at: float) -> None:
+    """`resource.confirmed`: it runs; nodes where its start failed are forgotten, or later if it died after a start."""
     record = state.record(subject)
     record.running = True
-    record.failed_nodes = None
+    memory = state.services.get(subject)
+    if memory is not None:
+        state.services[subject] = memory.after_start(at)
+    if memory is None or not memory.series:
+        record.failed_nodes = None
     record.result = None
     record.job += 1
 
 
-def start_failed(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+def start_failed(state: ClusterState, subject: str, _payload: Payload, at: float) -> None:
     """`resource.start_failed`: its node counts as tried."""
     record = state.record(subject)
     record.running = False
     record.failed_nodes = [*(record.failed_nodes or ()), record.node]
     record.result = None
     record.job += 1
+    memory = state.services.get(subject)
+    if memory is not None:
+        state.services[subject] = memory.after_action(at)
 
 
 def recovered(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
@@ -168,6 +175,7 @@ def failures_cleared(state: ClusterState, subject: str, payload: Payload, at: fl
     record = state.record(subject)
     if payload["previous"] in {"error", "recovery"}:
         record.failed_nodes = None
+    _forget_series(state, subject)
     _entered_stopped(state, subject, payload, at)
 
 
@@ -195,8 +203,33 @@ def service_died(state: ClusterState, subject: str, payload: Payload, at: float)
         return
     state.services[subject] = memory.after_death(payload, at)
     record = state.resources.get(subject)
-    if record is not None and record.running and record.node == payload["node"]:
-        state.record(subject).running = False
+    if record is not None and record.node == payload["node"] and record.state == "started":
+        # What was reported of the start that led to this run is out of date; the next start is a new order.
+        record = state.record(subject)
+        record.running = False
+        record.result = None
+        record.job += 1
+
+
+def _forget_series(state: ClusterState, subject: str) -> None:
+    memory = state.services.get(subject)
+    if memory is not None:
+        state.services[subject] = memory.forgotten()
+
+
+def service_healthy(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`service.healthy`: its series is over, and so are the nodes on which it failed."""
+    _forget_series(state, subject)
+    if subject in state.resources:
+        state.record(subject).failed_nodes = None
+
+
+def service_retried(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`service.retried`: as if it had never died."""
+    state.commands.pop(payload["command"], None)
+    _forget_series(state, subject)
+    if subject in state.resources:
+        state.record(subject).failed_nodes = None
 
 
 RESOURCE_HANDLERS: dict[str, Handler] = {
@@ -222,4 +255,6 @@ RESOURCE_HANDLERS: dict[str, Handler] = {
     "job.moved": job_moved,
     "job.done": job_done,
     "service.died": service_died,
+    "service.healthy": service_healthy,
+    "service.retried": service_retried,
 }

@@ -52,6 +52,9 @@ class _Driver:
         self.calls.append("migrate" if live else "relocate")
         return not self.stubborn
 
+    def tells_ends(self, _resource: str) -> bool:
+        return False
+
     def preflight(self, _resource: str, _target: str) -> list[str]:
         return []
 

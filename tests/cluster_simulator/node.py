@@ -337,6 +337,10 @@ class SimulatedNode:
             self._host.keeper.crash_service(resource)
         self._loop.block(SETTLE)
 
+    def tells_ends(self, _resource: str) -> bool:
+        """See Driver."""
+        return True
+
     def interrupt(self, resource: str) -> None:
         """See Driver: no start takes long here."""
 

@@ -164,6 +164,10 @@ class ProcessNode:
         self._interrupted.discard(resource)
         self._await_ready(resource, definition)
 
+    def tells_ends(self, resource: str) -> bool:
+        """See Driver: the keeper does, of everything that it was asked to run."""
+        return self._define(resource) is not None
+
     def interrupt(self, resource: str) -> None:
         """See Driver."""
         self._interrupted.add(resource)
