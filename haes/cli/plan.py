@@ -6,25 +6,32 @@ import gc
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from events.errors import UserError
 from haes import settings as known
-from haes.cli.snapshot import movables, read_data, snapshot_of
+from haes.cli.snapshot import Snapshot, movables, read_data, snapshot_of
 from haes.scheduling.motions import METHODS, Scored
-from haes.scheduling.plan import Plan
+from haes.scheduling.plan import Movable, Plan
+from haes.scheduling.planning.building import problem_of
+from haes.scheduling.planning.planner import Planned, plan
 
 DEFAULT_TOP = 10
 PERCENT = 100
+# The method that looks for whole sequences; the others choose one motion after the other.
+AHEAD = "plan"
+METHOD_HELP = (
+    f"{AHEAD}: the fewest motions in all; others: the best next one; default: the file's setting, else bruteforce"
+)
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     """Adds the command."""
     parser = subparsers.add_parser("plan")
     parser.add_argument("file", type=Path, metavar="FILE.json", help="nodes, resources, and perhaps rules and settings")
-    parser.add_argument("--method", choices=sorted(METHODS), help="default: the file's setting, else bruteforce")
+    parser.add_argument("--method", choices=[*sorted(METHODS), AHEAD], help=METHOD_HELP)
     parser.add_argument(
         "--top", type=int, default=DEFAULT_TOP, metavar="K", help=f"motions shown (default {DEFAULT_TOP})"
     )
@@ -42,7 +49,8 @@ def run(options: argparse.Namespace) -> int:
         data = read_data(options.file)
         begin = time.perf_counter()
         snapshot = snapshot_of(data, options.file)
-        plan = Plan(snapshot.nodes, movables(snapshot), snapshot.places)
+        units = movables(snapshot)
+        step_by_step = Plan(snapshot.nodes, units, snapshot.places)
         prepared = time.perf_counter()
     for warning in snapshot.warnings:
         print(f"warning: {warning}", file=sys.stderr)  # noqa: T201
@@ -50,18 +58,36 @@ def run(options: argparse.Namespace) -> int:
     threshold = known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT
     margin = known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT
     scoring = time.perf_counter()
-    before = plan.imbalance()
-    scores = None if snapshot.start is None else plan.start_scores(*snapshot.start)
-    motions = (
-        plan.until_balanced(method, threshold, margin) if options.until_balanced else plan.best(method, options.top)
-    )
+    before = step_by_step.imbalance()
+    scores = None if snapshot.start is None else step_by_step.start_scores(*snapshot.start)
+    planned: Planned | None = None
+    if method == AHEAD:
+        planned = plan_ahead(snapshot, units)
+        motions = list(planned.motions)
+    elif options.until_balanced:
+        motions = step_by_step.until_balanced(method, threshold, margin)
+    else:
+        motions = step_by_step.best(method, options.top)
     done = time.perf_counter()
     times = {"seconds": done - scoring, "prepare_seconds": prepared - begin}
     if options.json:
-        _print_json(before, motions, scores, times)
+        _print_json(before, motions, scores, times, planned)
     else:
-        _print_text(before, motions, scores, times if options.time else {})
+        _print_text(before, motions, scores, times if options.time else {}, planned)
     return 0
+
+
+def plan_ahead(snapshot: Snapshot, units: Sequence[Movable]) -> Planned:
+    """Returns the fewest motions that bring the cluster of a snapshot to rest, by its own settings."""
+    ceiling = known.crs(snapshot.settings, "ha-auto-rebalance-max-target-load")
+    problem = problem_of(
+        snapshot.nodes,
+        units,
+        snapshot.places,
+        threshold=known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT,
+        ceiling=None if ceiling is None else ceiling / PERCENT,
+    )
+    return plan(problem, margin=known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT)
 
 
 @contextlib.contextmanager
@@ -76,7 +102,13 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _print_json(before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]) -> None:
+def _print_json(
+    before: float,
+    motions: list[Scored],
+    scores: dict[str, float] | None,
+    times: dict[str, float],
+    planned: Planned | None,
+) -> None:
     data: dict[str, Any] = {
         "imbalance": before,
         "motions": [
@@ -86,12 +118,29 @@ def _print_json(before: float, motions: list[Scored], scores: dict[str, float] |
     }
     if scores is not None:
         data["start_scores"] = scores
+    if planned is not None:
+        data["plan"] = {
+            "at_rest": planned.after.at_rest(),
+            "fewest_possible": planned.bound,
+            "is_fewest": planned.is_shortest,
+            "is_most_even": planned.is_best,
+            "misplaced": planned.after.misplaced,
+            "excess": planned.after.excess,
+        }
     print(json.dumps(data | times))  # noqa: T201
 
 
-def _print_text(before: float, motions: list[Scored], scores: dict[str, float] | None, times: dict[str, float]) -> None:
+def _print_text(
+    before: float,
+    motions: list[Scored],
+    scores: dict[str, float] | None,
+    times: dict[str, float],
+    planned: Planned | None,
+) -> None:
     lines = [f"imbalance now {before * PERCENT:.1f}%"]
-    if not motions:
+    if planned is not None:
+        lines.append(verdict(planned))
+    elif not motions:
         lines.append("no motion is possible or needed")
     lines += [
         f"{item.resource}: {item.source} to {item.target}, imbalance {item.imbalance * PERCENT:.1f}%"
@@ -102,3 +151,23 @@ def _print_text(before: float, motions: list[Scored], scores: dict[str, float] |
         lines.append("best to start on: " + ", ".join(f"{node} ({scores[node]:.3f})" for node in ranked))
     lines += [f"{name.replace('_', ' ')}: {seconds:.6f}" for name, seconds in times.items()]
     print("\n".join(lines))  # noqa: T201
+
+
+def verdict(planned: Planned) -> str:
+    """Says in one line what a plan achieves, and what is proved about it."""
+    count = len(planned.motions)
+    motions = "one motion" if count == 1 else f"{count} motions"
+    if planned.before.at_rest():
+        return "the cluster is at rest"
+    if planned.is_shortest:
+        return f"{motions} to rest; fewer cannot do it"
+    if planned.after.at_rest():
+        return f"{motions} to rest; fewer than {planned.bound} cannot do it"
+    left = []
+    if planned.after.misplaced:
+        left.append(f"{planned.after.misplaced} against a rule")
+    if planned.after.excess:
+        left.append(f"nodes {planned.after.excess * PERCENT:.1f}% over the ceiling in all")
+    if planned.after.over_threshold:
+        left.append(f"imbalance {planned.after.over_threshold * PERCENT:.1f}%")
+    return f"no way to rest was found; after {motions if count else 'no motion'} there is left: {', '.join(left)}"

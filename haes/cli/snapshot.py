@@ -182,7 +182,10 @@ def movables(snapshot: Snapshot) -> list[Movable]:
         for member in members[1:]:
             cpu, mem = cpu + loads[member][0], mem + loads[member][1]
         apart = frozenset[str]().union(*(rules.separate.get(member, ()) for member in members))
-        found[members[0]] = Movable(members, places[name], cpu, mem, targets_of(members), apart)
+        must_leave = any(
+            member in rules.node_affinity and places[name] not in rules.node_affinity[member] for member in members
+        )
+        found[members[0]] = Movable(members, places[name], cpu, mem, targets_of(members), apart, must_leave)
     return [found[leader] for leader in sorted(found)]
 
 

@@ -31,6 +31,7 @@ class Movable:
         cpu, mem: what they use together, cores and bytes.
         targets: the nodes that they may go to, None for all.
         apart: resources that they must not share a node with. If A keeps away from B, B does so from A.
+        must_leave: whether rules forbid them the node that they are on.
     """
 
     members: tuple[str, ...]
@@ -39,6 +40,7 @@ class Movable:
     mem: float
     targets: frozenset[str] | None = None
     apart: frozenset[str] = frozenset()
+    must_leave: bool = False
 
 
 class Plan:

@@ -1,0 +1,115 @@
+"""A plan for a cluster of any size: proved where that can be afforded, else as short as a search finds."""
+
+from dataclasses import dataclass, replace
+
+from haes.scheduling.motions import Scored
+from haes.scheduling.planning.descent import Descent
+from haes.scheduling.planning.exact import Found, fewest, likely
+from haes.scheduling.planning.problem import Motion, Problem, Standing, Unrest
+
+# Units times nodes up to which all sets of changes are searched; beyond it one step alone would fill the time.
+LARGEST_EXACT = 20_000
+# Motions up to which a shortest plan is searched for; sets so large are counted in hours.
+MOST_EXACT = 24
+# Motions beyond one for each unit that are looked for: stops on the way.
+MOST_STOPS = 2
+# Partial sets followed at once when not all can be.
+WIDTH = 400
+# Sizes tried beyond the proved bound when nothing else comes to rest.
+MOST_TRIES = 12
+# What a hundredth over the ceiling weighs beside a hundredth of squared imbalance; the shorter plan is taken.
+URGENCIES = (1.0, 1000.0)
+
+
+@dataclass(slots=True, frozen=True)
+class Planned:
+    """A sequence of motions, and how good it is.
+
+    Attributes:
+        motions: in the order in which they are made, each with the imbalance after it.
+        before: the cluster before the first motion.
+        after: and after the last one.
+        bound: no sequence with fewer motions brings the cluster to rest.
+        is_best: whether it is proved that no other sequence with as few motions ends more evenly.
+    """
+
+    motions: tuple[Scored, ...]
+    before: Unrest
+    after: Unrest
+    bound: int
+    is_best: bool
+
+    @property
+    def is_shortest(self) -> bool:
+        """Returns whether it is proved that no shorter sequence brings the cluster to rest."""
+        return self.after.at_rest() and len(self.motions) <= self.bound
+
+
+def plan(problem: Problem, *, margin: float = 0.0) -> Planned:
+    """Returns the motions that bring a cluster to rest, or as near to it as a search gets.
+
+    Args:
+        problem: the cluster.
+        margin: what a plan must take away of the imbalance, relative, 0..1, unless a ceiling or a rule is broken.
+    """
+    start = Standing(problem)
+    before = start.unrest()
+    if before.at_rest():
+        return Planned((), before, before, 0, is_best=True)
+    needs_repair = before.misplaced > 0 or before.excess > 0
+    worth = start.imbalance() * (1.0 - margin)
+    if not needs_repair:
+        problem = replace(problem, threshold=min(problem.threshold, worth))
+    found = Found(bound=1)
+    if 0 < len(problem.names) * len(problem.nodes) <= LARGEST_EXACT:
+        found = fewest(problem, min(MOST_EXACT, len(problem.names) + MOST_STOPS))
+    if found.motions is None:
+        found.motions = _search(problem, found.bound)
+    after = _made(problem, found.motions)
+    if not needs_repair and after.imbalance() > worth:
+        found.motions = []
+    standing = Standing(problem)
+    scored = []
+    for motion in found.motions:
+        source = standing.move(motion)
+        nodes = problem.nodes.names
+        scored.append(Scored(problem.names[motion.unit], nodes[source], nodes[motion.target], standing.imbalance()))
+    return Planned(tuple(scored), before, standing.unrest(), found.bound, found.is_best)
+
+
+def _made(problem: Problem, motions: list[Motion]) -> Standing:
+    """Returns the cluster after motions."""
+    standing = Standing(problem)
+    for motion in motions:
+        standing.move(motion)
+    return standing
+
+
+def _search(problem: Problem, bound: int) -> list[Motion]:
+    """Returns the best that the ways without proof find."""
+    best: tuple[Unrest, int, list[Motion]] | None = None
+    for urgency in URGENCIES:
+        motions, unrest = _useful(problem, Descent(problem, urgency).run())
+        if best is None or (unrest, len(motions)) < best[:2]:
+            best = unrest, len(motions), motions
+    assert best is not None  # noqa: S101 - there are urgencies
+    if len(problem.names) * len(problem.nodes) > LARGEST_EXACT:
+        return best[2]
+    end = len(best[2]) if best[0].at_rest() else min(bound + MOST_TRIES, len(problem.names) + 1)
+    for size in range(bound, end):
+        found = likely(problem, size, WIDTH)
+        if found.motions is not None:
+            return found.motions
+    return best[2]
+
+
+def _useful(problem: Problem, motions: list[Motion]) -> tuple[list[Motion], Unrest]:
+    """Returns motions up to the one after which the cluster is nearest to rest, and how near it is then."""
+    standing = Standing(problem)
+    best, count = standing.unrest(), 0
+    for number, motion in enumerate(motions, start=1):
+        standing.move(motion)
+        now = standing.unrest()
+        if now < best:
+            best, count = now, number
+    return motions[:count], best
