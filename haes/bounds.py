@@ -16,6 +16,8 @@ LONGEST_NAME = 200
 MOST_ARGUMENTS = 8
 # Tables within tables: three times what any value needs, far below what a program can follow.
 DEEPEST = 16
+# Seconds that a stop may be given by a command: a day, as for every other time that a command names.
+LONGEST_STOP = 86400
 # Characters of a problem that are kept: enough to see what is meant.
 LONGEST_PROBLEM = 500
 

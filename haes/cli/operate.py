@@ -21,14 +21,13 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
+from haes.bounds import LONGEST_STOP
 from haes.cli.options import add_log_options, no_events, require_log
 from haes.live.command_words import why_refused
-from haes.live.manager import LEADER_LEASE
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
-from haes.live.presence import is_over
+from haes.live.presence import LEADER_LEASE, is_over
 from haes.live.replica import Replica
 from haes.live.requests import pending_requests, send_request
-from haes.manager.commands import LONGEST_STOP
 from haes.manager.trial import certain_refusal
 from haes.state.cluster import ClusterState
 

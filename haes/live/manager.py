@@ -22,6 +22,7 @@ from haes.live.announce import announce, not_understood
 from haes.live.archivist import Archivist
 from haes.live.decision import Right
 from haes.live.lease import HeldLease
+from haes.live.presence import ARCHIVE_TROUBLE, LEADER_LEASE
 from haes.live.requests import forget_received, pending_requests
 from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
@@ -35,9 +36,6 @@ from haes.state.restore import save_state
 
 _log = logging.getLogger(__name__)
 
-LEADER_LEASE = "leader"
-# What the leader notes in its lease when archiving does not work.
-ARCHIVE_TROUBLE = "archive"
 # Seconds between two looks at the leader's lease and at requests: what a command waits at most. A lease that runs out
 # is looked at then, and not sooner after a look that came a little early than this many seconds.
 POLL_INTERVAL = 0.5

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from events.log.port import LeaseInfo
 from haes.state.cluster import ClusterState
 
+LEADER_LEASE = "leader"
+# What the leader notes in its lease when archiving does not work.
+ARCHIVE_TROUBLE = "archive"
 AGENT_LEASE = "agent/"
 # The owner of an agent's lease is this part of the node; the leader, who takes a lease to fence, is another one.
 AGENT_PART = "lrm"

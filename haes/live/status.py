@@ -6,8 +6,7 @@ Reads only. What the stream alone says comes from `haes replay`; here is what on
 from typing import Any
 
 from events.log.port import EventLog, LeaseInfo
-from haes.live.manager import ARCHIVE_TROUBLE, LEADER_LEASE
-from haes.live.presence import agent_lease, held_by_agent, is_over
+from haes.live.presence import ARCHIVE_TROUBLE, LEADER_LEASE, agent_lease, held_by_agent, is_over
 from haes.live.requests import pending_requests, read_set_aside
 from haes.live.telemetry import LoadWindow
 from haes.state.cluster import ClusterState

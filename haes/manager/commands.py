@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from events.codec import encode_for_append
-from haes.bounds import shown, shown_error
+from haes.bounds import LONGEST_STOP, shown, shown_error
 from haes.manager import configuration
 from haes.manager.answers import ignore, reject
 from haes.manager.context import Round
@@ -12,9 +12,6 @@ from haes.manager.motions import blocked_by, queue_motion
 from haes.manager.resources import enter
 from haes.state.batch import Batch
 from haes.state.records import Command
-
-# Seconds that a stop may be given: a day, as for every other time that a command names.
-LONGEST_STOP = 86400
 
 
 def serve_commands(round_: Round) -> None:

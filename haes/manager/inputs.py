@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from haes.scheduling.usage import NodeStats, ResourceStats
+from haes.scheduling.stats import NodeStats, ResourceStats
 
 # Seconds that a node must be gone before its resources are taken from it, unless a cluster says otherwise.
 FENCE_DELAY = 60

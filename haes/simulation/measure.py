@@ -1,7 +1,7 @@
 """What a leader measures in the simulated world: capacities and loads of nodes and resources."""
 
 from haes.manager.inputs import Loads
-from haes.scheduling.usage import NodeStats, ResourceStats
+from haes.scheduling.stats import NodeStats, ResourceStats
 from haes.simulation.hardware import Hardware
 from haes.simulation.scenario import DEFAULT_NODE
 from haes.state.cluster import ClusterState

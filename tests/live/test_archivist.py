@@ -9,7 +9,7 @@ from events.log.port import LeaseInfo
 from events.log.redis import RedisLog
 from haes.configuration.cluster import Archiving
 from haes.live.archivist import Archivist
-from haes.live.manager import ARCHIVE_TROUBLE, LEADER_LEASE
+from haes.live.presence import ARCHIVE_TROUBLE, LEADER_LEASE
 from haes.live.status import trouble
 from haes.simulation.run import simulate
 from haes.simulation.scenario import load_scenario

@@ -10,7 +10,7 @@ from events.log.memory import MemoryLog
 from events.log.port import Token
 from haes.live.decision import Decision, Right
 from haes.live.lease import HeldLease
-from haes.live.manager import LEADER_LEASE
+from haes.live.presence import LEADER_LEASE
 from haes.live.replica import Replica
 from haes.live.requests import send_request
 from haes.state.cluster import ClusterState
