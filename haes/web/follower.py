@@ -13,8 +13,8 @@ from events.errors import LogFault, LogUnavailable
 from events.log.port import EventLog
 from haes.clock import boottime
 from haes.live.follow import FOLLOW_INTERVAL
-from haes.live.manager import LEADER_LEASE
 from haes.live.outage import RETRY_INTERVAL
+from haes.live.presence import LEADER_LEASE
 from haes.live.replica import Replica
 from haes.live.status import trouble
 from haes.live.telemetry import LoadWindow
