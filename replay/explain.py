@@ -81,7 +81,7 @@ class Explanation:
             "holds": self.holds,
         }
 
-    def to_text(self) -> str:
+    def to_lines(self) -> list[str]:
         """Returns the explanation as lines for people."""
         since = "" if self.since is None else f", since {say_moment(self.since)}"
         lines = [f"{self.resource} {self.place}{since}", "", "How it came there:"]
@@ -91,7 +91,7 @@ class Explanation:
             lines += [f"  {say_moment(step.at):>8}  {step.text}" for step in self.attempts]
         lines += ["", "What keeps it from moving now:"]
         lines += [f"  {hold}" for hold in self.holds] or ["  nothing"]
-        return "\n".join(lines)
+        return lines
 
 
 class _Told:

@@ -72,7 +72,7 @@ class Quiet:
             "rests": self.rests,
         }
 
-    def to_text(self) -> str:
+    def to_lines(self) -> list[str]:
         """Returns it as lines for people."""
         span = say_span(self.until - self.since)
         motions = f"{self.motions} motion" + ("" if self.motions == 1 else "s")
@@ -93,7 +93,7 @@ class Quiet:
         lines += [f"  {name}, {count} times" for name, count in self.left_out.items()] or ["  nothing"]
         lines += ["", "What still stands in the way:"]
         lines += [f"  {rest}" for rest in self.rests] or ["  nothing"]
-        return "\n".join(lines)
+        return lines
 
 
 async def explain_quiet(history: History, before: int, since: float, last: int | None = None) -> Quiet:

@@ -7,6 +7,7 @@ from events.errors import UserError
 from events.log.durability import LOCAL, read_durability
 from events.log.rights import ROLES, rules_for
 from haes.cli.options import DEFAULT_CLUSTER
+from haes.cli.terminal import say
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -27,5 +28,5 @@ def run(options: argparse.Namespace) -> int:
     if not user.replace("-", "").replace("_", "").replace(".", "").isalnum():
         raise UserError(f"--user {user}: a user's name has letters, digits, '.', '_' and '-'")
     rules = rules_for(options.role, options.cluster, user, read_durability(options.durability))
-    print(f"ACL SETUSER {user} reset on >PASSWORD {' '.join(rules)}")  # noqa: T201
+    say(f"ACL SETUSER {user} reset on >PASSWORD {' '.join(rules)}")
     return 0

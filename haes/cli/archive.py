@@ -13,6 +13,7 @@ from events.log.port import EventLog
 from events.url import connect
 from haes.archive import steps
 from haes.cli.options import add_log_options, require_log
+from haes.cli.terminal import say
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -69,8 +70,8 @@ async def _run(options: argparse.Namespace) -> int:
         print(json.dumps(rows))  # noqa: T201
     else:
         for row in rows:
-            print("  ".join(f"{key} {value}" for key, value in row.items()))  # noqa: T201
-        print(f"{len(rows)} segments" if options.step != "trim" else "done")  # noqa: T201
+            say("  ".join(f"{key} {value}" for key, value in row.items()))
+        say(f"{len(rows)} segments" if options.step != "trim" else "done")
     return 0
 
 

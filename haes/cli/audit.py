@@ -3,6 +3,8 @@
 import argparse
 import asyncio
 import json
+import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, require_log
 from haes.cli.show import make_console, show_tables
 from haes.cli.status import time_of
+from haes.cli.terminal import one_line, raw_stream, say
 from replay.audit import report as reports
 from replay.audit.anchors import Anchor, open_anchor
 from replay.audit.check import SealReport, check_seals, compare_places
@@ -65,13 +68,19 @@ async def _report(options: argparse.Namespace) -> None:
     if options.json or options.format == "jsonl":
         print(reports.to_json_lines(table), end="")  # noqa: T201
     elif options.format == "csv":
-        print(reports.to_csv(table), end="")  # noqa: T201
+        # The format wants line breaks of its own, so it goes below the wrapping, cell by cell cleaned.
+        raw_stream(sys.stdout).write(reports.to_csv([_clean(row) for row in table]))
     else:
         cells: list[tuple[str, ...]] = [
             (str(row.n), time_of(row.at), row.kind, row.who, row.subject, row.text, row.because_of) for row in table
         ]
         columns = ("event", "at", "", "who", "about", "what", "because of")
         show_tables(make_console(), [Table(f"Events {first + 1} to {last}", columns, cells, "nothing to report")])
+
+
+def _clean(row: reports.Row) -> reports.Row:
+    texts: dict[str, Any] = {name: one_line(value) for name, value in asdict(row).items() if isinstance(value, str)}
+    return replace(row, **texts)
 
 
 async def _seal(options: argparse.Namespace) -> int:
@@ -100,7 +109,7 @@ async def _seal(options: argparse.Namespace) -> int:
         print(json.dumps(said))  # noqa: T201
     else:
         where = ", ".join(options.anchor) or "nowhere outside the log (--anchor)"
-        print(f"{said['sealed']} new seals, up to event {said['up to']}, digest {said['digest']}; anchored {where}")  # noqa: T201
+        say(f"{said['sealed']} new seals, up to event {said['up to']}, digest {said['digest']}; anchored {where}")
     return 0
 
 
@@ -133,13 +142,13 @@ async def _check(log: EventLog, options: argparse.Namespace, anchors: list[Ancho
         print(json.dumps(data))  # noqa: T201
     else:
         for finding in report.findings:
-            print(f"! {finding}")  # noqa: T201
-        print(f"{report.seals} seals up to event {report.sealed}: {len(report.findings)} findings")  # noqa: T201
+            say(f"! {finding}")
+        say(f"{report.seals} seals up to event {report.sealed}: {len(report.findings)} findings")
         if report.unsealed:
             first = report.sealed + 1
-            print(f"events {first} to {report.head} ({report.unsealed}) are not sealed; nothing is said about them")  # noqa: T201
+            say(f"events {first} to {report.head} ({report.unsealed}) are not sealed; nothing is said about them")
         if not anchors:
-            print("the seals beside the log can be rewritten together with it; give an --anchor outside")  # noqa: T201
+            say("the seals beside the log can be rewritten together with it; give an --anchor outside")
     return int(bool(report.findings))
 
 

@@ -10,6 +10,7 @@ from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.show import warn_of_parked
+from haes.cli.terminal import say
 from haes.state.restore import replay_state
 from replay.bisect import Found, find_first, find_first_by_halving, never_there
 from replay.history import open_history
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> int:
         data: dict[str, Any] = {"n": found.n, "already": found.already, "looked_at": found.events, "unknown": missing}
         print(json.dumps(data | {"event": None if step is None else step.to_data()}, indent=2))  # noqa: T201
     else:
-        print("\n".join(_lines(options, found, step, missing)))  # noqa: T201
+        say(*_lines(options, found, step, missing))
     return 1 if found.n is None else 0
 
 

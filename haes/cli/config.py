@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from haes.cli.show import make_console
+from haes.cli.terminal import say
 from haes.configuration.file import read_cluster
 from haes.settings import warnings_for
 
@@ -19,12 +19,10 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
 def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     configuration = read_cluster(options.file)
-    console = make_console()
     for warning in warnings_for(configuration.settings):
-        console.print(f"warning: {warning}", markup=False)
-    console.print(
+        say(f"warning: {warning}")
+    say(
         f"{options.file}: cluster '{configuration.name}', {len(configuration.nodes)} nodes, "
         f"{len(configuration.resources)} resources",
-        markup=False,
     )
     return 0

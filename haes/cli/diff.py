@@ -12,6 +12,7 @@ from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, require_log
 from haes.cli.show import warn_of_parked
+from haes.cli.terminal import say
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state
 from replay.changes import Change, change_lines, changes, facts
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
         data = {"from": _place(options, before), "to": _place(other, after)}
         print(json.dumps(data | {"changes": [change.to_data() for change in found]}, indent=2))  # noqa: T201
     else:
-        print("\n".join(_lines(options, other, before, after, found)))  # noqa: T201
+        say(*_lines(options, other, before, after, found))
     return 0
 
 

@@ -21,6 +21,7 @@ from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import LEVEL_STYLES, make_console
 from haes.cli.status import time_of
+from haes.cli.terminal import one_line
 from haes.journal import journal_lines
 from haes.live.follow import follow, follow_registered
 from replay.points import find_point
@@ -71,11 +72,11 @@ async def _events(log: EventLog, options: argparse.Namespace) -> AsyncIterator[E
 
 def _show(console: Console, event: Event, *, as_json: bool) -> None:
     if as_json:
-        console.print(json.dumps(event_data(event)), markup=False)
+        console.print(json.dumps(event_data(event)))
         return
     line = f"{event.n:>7}  {time_of(event.at)}  {event.type:<28} {event.subject:<16} {event.by:<16} {event.about}"
     style = next((LEVEL_STYLES.get(item.level.strip(), "") for item in journal_lines(event)), "dim")
-    console.print(Text(line.rstrip(), style=style))
+    console.print(Text(one_line(line.rstrip()), style=style))
 
 
 def event_data(event: Event) -> dict[str, object]:

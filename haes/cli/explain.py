@@ -10,6 +10,7 @@ from events.history import History
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.show import warn_of_parked
+from haes.cli.terminal import say
 from replay.explain import explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
 from replay.explain_quiet import explain_quiet
@@ -45,29 +46,32 @@ async def _run(options: argparse.Namespace) -> int:
         history = await open_history(log, options.archive)
         last = None if options.at is None else (await find_point(history, options.at)).n
         if options.resource is not None:
-            said, text = await _resource(history, options, last)
+            said, lines = await _resource(history, options, last)
         elif options.motion is not None:
-            said, text = await _motion(history, options.motion, last)
+            said, lines = await _motion(history, options.motion, last)
         else:
             since = await find_begin(history, options.quiet_since)
             quiet = await explain_quiet(history, since.n, since.at, last)
-            said, text = quiet.to_data(), quiet.to_text()
-    print(json.dumps(said, indent=2) if options.json else text)  # noqa: T201
+            said, lines = quiet.to_data(), quiet.to_lines()
+    if options.json:
+        print(json.dumps(said, indent=2))  # noqa: T201
+    else:
+        say(*lines)
     return 0
 
 
-async def _resource(history: History, options: argparse.Namespace, last: int | None) -> tuple[Any, str]:
+async def _resource(history: History, options: argparse.Namespace, last: int | None) -> tuple[Any, list[str]]:
     explanation, state = await explain_resource(history, options.resource, last)
     if options.resource not in state.configurations and options.resource not in state.resources:
         raise UserError(f"there is no resource '{options.resource}' in cluster '{options.cluster}' at this point")
     warn_of_parked(state)
-    return explanation.to_data(), explanation.to_text()
+    return explanation.to_data(), explanation.to_lines()
 
 
-async def _motion(history: History, number: int, last: int | None) -> tuple[Any, str]:
+async def _motion(history: History, number: int, last: int | None) -> tuple[Any, list[str]]:
     balance = wanted_events(history, lambda type_, _: type_.startswith(b"balance."), last)
     events = [event async for event in balance]
     chosen = find_motion(events, number)
     ends = motion_ends(events, chosen)
     said = {"n": chosen.n, "at": chosen.at, **chosen.payload, "ends": ends}
-    return said, "\n".join([*explain_motion(chosen), *end_lines(ends)])
+    return said, [*explain_motion(chosen), *end_lines(ends)]

@@ -1,10 +1,10 @@
 """`haes fence check`: reads fence devices as the manager would, and says what it would run to cut a node off."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from haes.cli.rules import read_node_names, read_text
+from haes.cli.terminal import warn
 from haes.fencing.parse import parse_fence_config
 from haes.fencing.report import doubts, fence_report
 
@@ -28,6 +28,6 @@ def run(options: argparse.Namespace) -> int:
     if not unusable:
         warnings += doubts(config, nodes)
     for warning in warnings:
-        print(f"warning: {options.file}: {warning}", file=sys.stderr)  # noqa: T201
+        warn(f"warning: {options.file}: {warning}")
     print(fence_report(config, faults, str(options.file), nodes), end="")  # noqa: T201
     return int(unusable)

@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     # What comes out must be what goes in.
     parse_cluster(text, str(options.folder))
     if options.output is None:
-        make_console().print(text, markup=False, end="")
+        make_console().print(text, end="")
     else:
         try:
             options.output.write_text(text)

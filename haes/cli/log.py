@@ -5,7 +5,7 @@ import asyncio
 
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
-from haes.cli.show import make_console
+from haes.cli.terminal import say
 from haes.live.by_hand import append_by_hand
 
 
@@ -29,17 +29,15 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
-    console = make_console()
     async with connect(options.log, options.cluster) as log:
         head = await log.head()
-        console.print(
+        say(
             f"log {head.log_id} of cluster '{options.cluster}': generation {head.generation}, {head.n} events",
-            markup=False,
         )
         for warning in log.warnings:
-            console.print(f"warning: {warning}", markup=False)
+            say(f"warning: {warning}")
         if options.action == "show":
             return
         about = f"{head.n} events"
         await append_by_hand(log, "log.accepted", "log", about=about, n=head.n, log_id=head.log_id)
-        console.print("accepted; managers and agents that waited go on with it", markup=False)
+        say("accepted; managers and agents that waited go on with it")

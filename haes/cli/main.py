@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from events.errors import HaesError, UserError
 from haes.cli.commands import COMMANDS
+from haes.cli.terminal import clean_streams, warn
 
 STATUS_USER = 2
 # A value that begins with a dash and is none of the options: so long before the end.
@@ -77,19 +78,24 @@ def _joined(words: Sequence[str]) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status."""
     words = _joined(sys.argv[1:] if arguments is None else arguments)
-    try:
-        # Loading a command takes a while, too, and Ctrl-C may come meanwhile.
-        options = build_parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
-        status: int = options.run(options)
-    except HaesError as error:
-        print(f"haes: {error}", file=sys.stderr)  # noqa: T201 - printing is what a command line does
-        return STATUS_USER
-    except KeyboardInterrupt:
-        return STATUS_INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`); what is left must not be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    with clean_streams():
+        try:
+            # Loading a command takes a while, too, and Ctrl-C may come meanwhile.
+            return _run(words)
+        except HaesError as error:
+            warn(f"haes: {error}")
+            return STATUS_USER
+        except KeyboardInterrupt:
+            return STATUS_INTERRUPTED
+        except BrokenPipeError:
+            # The reader of our output went away (`| head`); what is left must not be written at exit either.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+
+
+def _run(words: Sequence[str]) -> int:
+    options = build_parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
+    status: int = options.run(options)
     return status
 
 

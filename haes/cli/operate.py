@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import getpass
 import json
-import sys
 import tomllib
 from collections.abc import Sequence
 from typing import Any
@@ -23,6 +22,7 @@ from events.log.port import EventLog
 from events.url import connect
 from haes.bounds import LONGEST_STOP
 from haes.cli.options import add_log_options, no_events, require_log
+from haes.cli.terminal import say, warn
 from haes.live.command_words import why_refused
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
 from haes.live.presence import LEADER_LEASE, is_over
@@ -110,10 +110,10 @@ def submit(options: argparse.Namespace, requests: Sequence[Request]) -> int:
     require_log(options)
     outcome = asyncio.run(_submit(options, requests))
     if outcome is None:
-        print("asked for; the leader answers on the stream (haes events)")  # noqa: T201
+        say("asked for; the leader answers on the stream (haes events)")
         return 0
     good = outcome.end in {End.TAKEN, End.DONE, End.IGNORED}
-    print(f"{_ENDS[outcome.end]}{outcome.text}", file=sys.stdout if good else sys.stderr)
+    (say if good else warn)(f"{_ENDS[outcome.end]}{outcome.text}")
     return 0 if good else STATUS_NO
 
 
@@ -156,7 +156,7 @@ async def _follow(replica: Replica, watches: Sequence[CommandWatch], options: ar
     if is_over(lease):
         if not options.wait:
             return Outcome(End.FAILED, f"asked for, but no manager leads; {_STAYS}")
-        print(f"no manager leads right now; {_STAYS}", file=sys.stderr)  # noqa: T201
+        warn(f"no manager leads right now; {_STAYS}")
     limit = options.wait_limit or (WAIT_LIMIT if options.wait else ANSWER_LIMIT)
     outcome = Outcome(End.FAILED, "nothing was asked for")
     for watch in watches:

@@ -8,6 +8,7 @@ from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, require_log
 from haes.cli.show import make_console, show_tables
+from haes.cli.terminal import say
 from haes.live.by_hand import append_by_hand
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
@@ -50,7 +51,7 @@ async def _run(options: argparse.Namespace) -> int:
         # No leader is asked: one that met a newer event does not lead.
         reason, about = state.parked[options.subject].reason, f"event {known} skipped"
         await append_by_hand(log, "subject.unparked", options.subject, about=about, n=known, reason=reason)
-        console.print(f"{options.subject} goes on without event {known}", markup=False)
+        say(f"{options.subject} goes on without event {known}")
         return 0
 
 
@@ -67,11 +68,10 @@ async def _retry(log: EventLog, subject: str) -> int:
     state = ClusterState()
     async for event in log.read_all(lenient=True):
         apply_event(state, event)
-    console = make_console()
     if subject in state.parked:
-        console.print(f"{subject} is still parked: {state.parked[subject].reason}", markup=False)
+        say(f"{subject} is still parked: {state.parked[subject].reason}")
         return STATUS_STILL_PARKED
     for n in await log.snapshot_numbers():
         await log.drop_snapshot(n)
-    console.print(f"{subject} can be applied by this program; restart managers and agents with it", markup=False)
+    say(f"{subject} can be applied by this program; restart managers and agents with it")
     return 0

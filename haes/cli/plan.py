@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import gc
 import json
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from events.errors import UserError
 from haes import settings as known
 from haes.cli.snapshot import Snapshot, movables, read_data, snapshot_of
+from haes.cli.terminal import say, warn
 from haes.scheduling.motions import METHODS, Scored
 from haes.scheduling.plan import Movable, Plan
 from haes.scheduling.planning.building import problem_of
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         step_by_step = Plan(snapshot.nodes, units, snapshot.places)
         prepared = time.perf_counter()
     for warning in snapshot.warnings:
-        print(f"warning: {warning}", file=sys.stderr)  # noqa: T201
+        warn(f"warning: {warning}")
     method = options.method or known.crs(snapshot.settings, "ha-auto-rebalance-method")
     threshold = known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT
     margin = known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT
@@ -150,7 +150,7 @@ def _print_text(
         ranked = sorted(scores, key=lambda node: (-scores[node], node))
         lines.append("best to start on: " + ", ".join(f"{node} ({scores[node]:.3f})" for node in ranked))
     lines += [f"{name.replace('_', ' ')}: {seconds:.6f}" for name, seconds in times.items()]
-    print("\n".join(lines))  # noqa: T201
+    say(*lines)
 
 
 def verdict(planned: Planned) -> str:

@@ -9,6 +9,7 @@ from events.url import connect
 from haes.cli.operate import Request, add_request_options, submit
 from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_tables
+from haes.cli.terminal import say
 from haes.state.cluster import ClusterState
 from haes.state.restore import restore_state
 from replay.report import balance_tables, headline, summary
@@ -57,7 +58,7 @@ def _show(state: ClusterState, *, as_json: bool) -> None:
         print(json.dumps({key: said[key] for key in keys}, indent=2))  # noqa: T201
     else:
         console = make_console()
-        console.print(headline(state))
+        say(headline(state))
         show_tables(console, balance_tables(state))
 
 

@@ -16,6 +16,7 @@ from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_line, show_tables, warn_of_parked
 from haes.cli.stepping import step_through
+from haes.cli.terminal import say
 from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state
@@ -105,7 +106,7 @@ def _write_snapshots(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"snapshots": numbers}))  # noqa: T201
     else:
-        print(f"{len(numbers)} snapshots, up to the events {', '.join(map(str, numbers)) or 'none'}")  # noqa: T201
+        say(f"{len(numbers)} snapshots, up to the events {', '.join(map(str, numbers)) or 'none'}")
     return 0
 
 
@@ -152,5 +153,5 @@ async def _told(history: History, before: int, last: int | None) -> AsyncIterato
 def show_state(state: ClusterState) -> None:
     """Prints a state as tables."""
     console = make_console()
-    console.print(headline(state))
+    say(headline(state))
     show_tables(console, tables(state))

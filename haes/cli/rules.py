@@ -2,13 +2,13 @@
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
 
 from events.errors import UserError
 from events.url import connect
 from haes.cli.operate import add_request_options, submit
 from haes.cli.options import add_log_options, require_log
+from haes.cli.terminal import warn
 from haes.rules.report import check_report
 from haes.rules.values import is_node
 from haes.state.restore import restore_state
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     nodes = read_node_names(options.nodes)
     report, problems = check_report(read_text(options.file), str(options.file), nodes)
     for problem in problems:
-        print(f"warning: {problem}", file=sys.stderr)  # noqa: T201
+        warn(f"warning: {problem}")
     print(report, end="")  # noqa: T201
     return 0
 

@@ -7,7 +7,7 @@ import json
 from events.url import connect
 from haes.cli.operate import add_request_options, submit
 from haes.cli.options import require_log
-from haes.cli.show import make_console
+from haes.cli.terminal import say
 from haes.settings import SECTIONS, Settings, override
 from haes.state.restore import restore_state
 
@@ -26,12 +26,11 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "show":
         require_log(options)
         settings = asyncio.run(_read(options.log, options.cluster))
-        console = make_console()
         for section, keys in SECTIONS.items():
             for name, key in keys.items():
                 value = settings.get(section, {}).get(name)
                 shown = f"{key.default} (default)" if value is None else str(value)
-                console.print(f"{section}.{name} = {shown}", markup=False)
+                say(f"{section}.{name} = {shown}")
         return 0
     wanted: Settings = {}
     if options.action == "set":

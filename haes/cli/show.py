@@ -1,13 +1,16 @@
 """How tables and journal lines look in a terminal: colour where there is one, plain text where there is none."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NoReturn
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from haes.cli.terminal import clean, one_line, raw_stream, warn
 from haes.journal import Line, render_line
 from haes.state.cluster import ClusterState
 from replay.report import Table
@@ -24,7 +27,18 @@ WIDTH = 10_000
 
 
 class Output(Console):
-    """Standard output; when its reader goes away, the command line decides what follows."""
+    """Standard output in colour: what it shows is cleaned, what steers the terminal is its own.
+
+    When its reader goes away, the command line decides what follows.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Returns what is shown, cleaned."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(clean(segment.text), segment.style)
 
     def on_broken_pipe(self) -> NoReturn:
         """Passes on what rich would turn into a failure."""
@@ -33,14 +47,13 @@ class Output(Console):
 
 def make_console() -> Console:
     """Returns the console for standard output."""
-    return Output(highlight=False, soft_wrap=True, width=WIDTH)
+    return Output(file=raw_stream(sys.stdout), highlight=False, markup=False, emoji=False, soft_wrap=True, width=WIDTH)
 
 
 def warn_of_parked(state: ClusterState) -> None:
     """Says on standard error what an answer leaves out because it could not be understood, if anything."""
     for subject, item in sorted(state.parked.items()):
-        text = f"warning: {subject} is as before event {item.n}, which could not be applied ({item.reason})"
-        print(text, file=sys.stderr)  # noqa: T201
+        warn(f"warning: {subject} is as before event {item.n}, which could not be applied ({item.reason})")
 
 
 def show_tables(console: Console, tables: list[Table]) -> None:
@@ -59,7 +72,7 @@ def render_tables(tables: list[Table]) -> Iterator[RenderableType]:
         for column in table.columns:
             shown.add_column(column, style=None, header_style="dim", no_wrap=True)
         for row in table.rows:
-            shown.add_row(*(Text(cell) for cell in row))
+            shown.add_row(*(Text(one_line(cell)) for cell in row))
         yield shown
 
 
@@ -69,4 +82,4 @@ def show_line(console: Console, line: Line) -> None:
     for words, highlight in HIGHLIGHTS.items():
         if line.text.startswith(words) and not style:
             style = highlight
-    console.print(Text(render_line(line), style=style))
+    console.print(Text(render_line(replace(line, by=one_line(line.by), text=one_line(line.text))), style=style))

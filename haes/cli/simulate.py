@@ -3,7 +3,6 @@
 import argparse
 import asyncio
 import difflib
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, free_cluster
+from haes.cli.terminal import warn
 from haes.journal import journal_lines, render_line
 from haes.settings import warnings_for
 from haes.simulation.run import simulate
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     scenarios = [(folder, load_scenario(folder, options.overrides)) for folder in options.folders]
     for warning in sorted({warning for _, scenario in scenarios for warning in warnings_for(scenario.settings)}):
-        print(f"warning: {warning}", file=sys.stderr)  # noqa: T201
+        warn(f"warning: {warning}")
     if options.expect is None:
         if len(scenarios) > 1:
             raise UserError("several scenarios can only be compared (--expect NAME), not printed")
@@ -74,7 +74,7 @@ async def _print_one(options: argparse.Namespace, scenario: Scenario) -> int:
 
 def _report(problems: list[str]) -> int:
     for problem in problems:
-        print(f"haes: {problem}", file=sys.stderr)  # noqa: T201
+        warn(f"haes: {problem}")
     return 1 if problems else 0
 
 

@@ -15,6 +15,7 @@ from events.log.port import EventLog
 from events.url import connect
 from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.show import make_console, render_tables
+from haes.cli.terminal import one_line
 from haes.live.status import read_status
 from haes.state.cluster import ClusterState
 from replay.moments import say_time
@@ -50,10 +51,10 @@ async def _run(options: argparse.Namespace) -> int:
         state, live = await _read(log)
         if options.check:
             for line in live["trouble"]:
-                console.print(line)
+                console.print(one_line(line))
             return int(bool(live["trouble"]))
         if options.json:
-            console.print_json(json.dumps({**summary(state), "live": live}))
+            print(json.dumps({**summary(state), "live": live}, indent=2))  # noqa: T201
         else:
             console.print(picture(state, live, colour=console.is_terminal))
     return 0
@@ -88,15 +89,17 @@ def picture(state: ClusterState, live: dict[str, Any], *, colour: bool) -> Rende
         f"{leader['owner'].partition('@')[0] if leader else 'none'}"
         f"{'' if leader is None else _left(leader['expires_in'])}"
     )
-    parts: list[RenderableType] = [Text(head, style="bold")]
+    parts: list[RenderableType] = [Text(one_line(head), style="bold")]
     style: Callable[[str], str] = lambda name: name if colour else ""  # noqa: E731 - one word, used twice
-    parts += [Text(f"! {line}", style=style("bold red")) for line in live["trouble"]]
+    parts += [Text(one_line(f"! {line}"), style=style("bold red")) for line in live["trouble"]]
     parts += [
-        Text(f"waiting: {' '.join([item['verb'], *item['arguments']])} ({item['user']})", style=style("yellow"))
+        Text(
+            one_line(f"waiting: {' '.join([item['verb'], *item['arguments']])} ({item['user']})"), style=style("yellow")
+        )
         for item in live["requests"]
     ]
     parts += [
-        Text(f"set aside: a request of {item['user']}: {item['problem']}", style=style("yellow"))
+        Text(one_line(f"set aside: a request of {item['user']}: {item['problem']}"), style=style("yellow"))
         for item in live["set_aside"][-SET_ASIDE_SHOWN:]
     ]
     return Group(*parts, Text(""), *render_tables(_tables(state, live)))

@@ -22,6 +22,7 @@ from events.history import History
 from events.url import open_log
 from haes.cli.keys import Keys
 from haes.cli.options import no_events
+from haes.cli.terminal import say, warn
 from haes.state.restore import replay_state
 from replay.history import open_history
 from replay.points import find_begin, find_point
@@ -66,12 +67,12 @@ def _walk(runner: asyncio.Runner, history: History, begin: str | None, end: str 
     for wish in _keys(lambda: walk.state.n, last) if sys.stdin.isatty() else _lines():
         steps = list(_steps(walk, events, wish))
         for step in steps:
-            print(json.dumps(step.to_data()) if as_json else "\n".join([*step.to_lines(), ""]))  # noqa: T201
+            say(*([json.dumps(step.to_data())] if as_json else [*step.to_lines(), ""]))
         if walk.state.n >= last:
             if wish.subject is not None and not steps:
-                print(f"there is no further event about {wish.subject}", file=sys.stderr)  # noqa: T201
+                warn(f"there is no further event about {wish.subject}")
             if not as_json:
-                print("the walk ends here")  # noqa: T201
+                say("the walk ends here")
             return
 
 

@@ -17,6 +17,7 @@ from events.log.port import EventLog
 from events.url import open_log
 from haes.cli.show import LEVEL_STYLES, make_console
 from haes.cli.status import picture, time_of
+from haes.cli.terminal import one_line
 from haes.cli.worker_options import Wanted, add_place_options, wanted
 from haes.journal import journal_lines
 from haes.live.follow import follow
@@ -59,12 +60,12 @@ async def _up(want: Wanted, config: Path, managers: int) -> None:
         cluster = Cluster(config, options, want.directory, members_of(want.configuration.nodes, managers))
         console.print(Text(f"cluster '{want.cluster}' on {url}; {HELP}", style="bold"))
         # In another terminal, this is what finds the cluster.
-        console.print(f"export HAES_LOG={url} HAES_CLUSTER={want.cluster}", markup=False)
+        console.print(f"export HAES_LOG={url} HAES_CLUSTER={want.cluster}")
         cluster.start()
         try:
             await _serve(console, log, cluster)
         finally:
-            console.print("stopping everything", markup=False)
+            console.print("stopping everything")
             await cluster.stop()
     finally:
         await log.close()
@@ -92,7 +93,8 @@ async def _show_journal(console: Console, log: EventLog) -> None:
     async for event in follow(log, (await log.head()).n):
         for line in journal_lines(event):
             style = LEVEL_STYLES.get(line.level.strip(), "")
-            console.print(Text(f"{time_of(line.at)} {line.level:<7} {line.by:>12}: {line.text}", style=style))
+            text = f"{time_of(line.at)} {line.level:<7} {line.by:>12}: {line.text}"
+            console.print(Text(one_line(text), style=style))
 
 
 async def _read_commands(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.Event) -> None:
@@ -115,7 +117,7 @@ async def _do(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.E
         case ["quit" | "exit"]:
             stop.set()
         case ["pull", node] if node in cluster.nodes:
-            console.print(f"pulled the plug of {node}", markup=False)
+            console.print(f"pulled the plug of {node}")
             await cluster.pull(node)
         case ["plug", node] if node in cluster.nodes:
             cluster.plug(node)
@@ -123,6 +125,6 @@ async def _do(console: Console, log: EventLog, cluster: Cluster, stop: asyncio.E
             try:
                 console.print(picture(*await read_status(log), colour=console.is_terminal))
             except HaesError as error:
-                console.print(str(error), markup=False)
+                console.print(str(error))
         case _:
-            console.print(f"{HELP}; nodes: {', '.join(cluster.nodes)}", markup=False)
+            console.print(f"{HELP}; nodes: {', '.join(cluster.nodes)}")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
+from haes.cli.terminal import say
 from replay.history import open_history
 from replay.verify import Report, verify
 
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         lines += [f"PARKED: {subject}: {reason}" for subject, reason in report.parked.items()]
         lines += [f"WRONG at event {item.n} ({item.check}): {item.text}" for item in report.findings]
         lines.append(f"{report.events} events, {len(report.findings)} findings")
-        print("\n".join(lines))  # noqa: T201
+        say(*lines)
     return 1 if report.findings else 0
 
 

@@ -79,7 +79,7 @@ class Past:
             explanation, state = await explain_resource(history, resource, last)
             if resource not in state.configurations and resource not in state.resources:
                 raise UserError(f"there is no service '{resource}' at this point")
-            return explanation.to_text()
+            return "\n".join(explanation.to_lines())
 
         text: str = await self._ask(explain)
         return text

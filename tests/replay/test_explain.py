@@ -58,7 +58,7 @@ async def test_what_was_said_and_left_out_is_counted() -> None:
     assert quiet.reasons[MOVING].seconds > 0
     assert quiet.imbalance is not None
     assert quiet.imbalance[0] < quiet.threshold == 30
-    assert "vm:2 rests until " in quiet.to_text()
+    assert "vm:2 rests until " in "\n".join(quiet.to_lines())
     assert quiet.to_data()["motions"] == quiet.motions
 
 
@@ -67,7 +67,7 @@ async def test_a_balancer_that_cannot_look_has_its_reason_too() -> None:
     story = await tell(cluster(UNEVEN, nodes=2, crs={"ha-auto-rebalance": 0}))
     quiet = await _quiet(story, 0)
     assert set(quiet.reasons) == {NO_LEADER, OFF}
-    assert "none is on record" in quiet.to_text()
+    assert "none is on record" in "\n".join(quiet.to_lines())
     assert list((await _quiet(story, story.state.at + 100)).reasons) == [OFF]
 
 

@@ -28,7 +28,9 @@ async def _live(name: str, overrides: list[str] | None = None) -> tuple[MemoryLo
 async def test_explain_tells_why_one_moved_and_the_other_did_not() -> None:
     """The words on fa109 are the recorded ones: why vm:102 moved, and why fa:109 did not."""
     log, events = await _live("fa109", SERIES)
-    told = "\n\n".join([(await explain_resource(History(log), name))[0].to_text() for name in ("fa:109", "vm:102")])
+    told = "\n\n".join(
+        ["\n".join((await explain_resource(History(log), name))[0].to_lines()) for name in ("fa:109", "vm:102")]
+    )
     motion = next(event for event in events if event.type == "balance.motion" and event.payload["number"] == 3)
     assert f"{told}\n\n" + "\n".join(explain_motion(motion)) + "\n" == (GOLDEN / "fa109.txt").read_text(
         encoding="utf-8"
