@@ -155,6 +155,7 @@ class SampleWindow:
                 if resource in state.configurations
             },
             sample=self._samples[-1][1] if self._samples else None,
+            first_sample=self._samples[0][1] if self._samples else None,
         )
 
 

@@ -4,7 +4,8 @@ from events.schema import declare
 
 declare(
     "balance.motion",
-    "number series policy verb leader members source target before after method streak alternatives excluded sample?",
+    "number series policy verb leader members source target before after method streak alternatives excluded sample? "
+    "first_sample?",
     meaning="the balancer moves a bundle; imbalances 0..1; what else it could have chosen, and what was excluded why",
 )
 declare("balance.moved", "resource target cooldown_until", meaning="a member arrived; it rests until then")

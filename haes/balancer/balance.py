@@ -104,8 +104,14 @@ def _why_not(choice: Choice, imbalance: float) -> dict[str, Any]:
     return {
         "imbalance": imbalance,
         "best": [_scored_data(item) for item in choice.scored[:1]],
-        "excluded": [item.to_data() for item in choice.candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
+        "excluded": _excluded(choice),
     }
+
+
+def _excluded(choice: Choice) -> list[dict[str, Any]]:
+    """Returns what was left out, in an order that does not tell in which order that was found out."""
+    found = sorted(choice.candidates.exclusions, key=lambda item: (item.leader, item.target or "", item.resource))
+    return [item.to_data() for item in found[:EXCLUSIONS_ON_RECORD]]
 
 
 def _chosen(choice: Choice, imbalance: float) -> dict[str, Any]:
@@ -149,8 +155,9 @@ def _issue(round_: Round, policy: str, imbalance: float, streak: int, choice: Ch
         method=round_.crs("ha-auto-rebalance-method"),
         streak=streak,
         alternatives=[_scored_data(item) for item in choice.scored[1:]],
-        excluded=[item.to_data() for item in choice.candidates.exclusions[:EXCLUSIONS_ON_RECORD]],
+        excluded=_excluded(choice),
         sample=round_.loads.sample,
+        **({} if round_.loads.first_sample is None else {"first_sample": round_.loads.first_sample}),
         **chosen,
     )
     motion = memory.motion

@@ -325,7 +325,7 @@ class ManagerWorker(Worker):
             online=presence.nodes_present(state, leases, grace=boottime() < self._grace_until),
             quorate=True,
             claim_agent=claim_agent,
-            loads=lambda: self._window.loads(state),
+            loads=lambda: self._window.loads(batch.state or state),
             previous_round_at=None if leader is None else leader.previous_round_at,
             streak=0 if leader is None else leader.streak,
             requests=requests,

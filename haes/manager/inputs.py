@@ -29,7 +29,8 @@ class Loads:
         node_loads: node -> capacity and present load, for mode dynamic.
         resource_loads: resource -> limits and present load, for mode dynamic.
         remarks: (event type, subject, author, payload) of things noticed while measuring loads for mode dynamic.
-        sample: name of the sample in the telemetry stream, or None.
+        sample: name of the last sample in the telemetry stream that counts, or None.
+        first_sample: name of the first one.
     """
 
     capacities: Mapping[str, NodeStats] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class Loads:
     resource_loads: Mapping[str, ResourceStats] = field(default_factory=dict)
     remarks: Sequence[tuple[str, str, str, Mapping[str, Any]]] = ()
     sample: str | None = None
+    first_sample: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

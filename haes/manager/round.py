@@ -20,6 +20,9 @@ from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rul
 from haes.state.batch import Batch
 from haes.version import POLICY_VERSION, PROGRAM_VERSION
 
+# What operators change that loads, rules and scheduler follow from.
+_CHANGES = frozenset({"resource.configured", "resource.unconfigured", "rules.changed", "settings.changed"})
+
 
 @dataclass(slots=True)
 class Leader:
@@ -63,7 +66,13 @@ class Leader:
         self._use_rules(round_, nodes_changed=nodes_changed)
         _drop_unusable_requests(round_)
         take_over_requests(round_)
+        served_from = len(batch.events)
         serve_commands(round_)
+        if any(event.type in _CHANGES for event in batch.events[served_from:]):
+            # What is decided from here on follows from what is on the record by now, and from nothing else.
+            select_scheduler(round_)
+            build_usage(round_)
+            self._use_rules(round_, nodes_changed=False)
         self._decide(round_)
         self.streak = round_.streak
         self.previous_round_at = inputs.at

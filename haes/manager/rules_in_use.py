@@ -49,8 +49,9 @@ def rules_digest(state: ClusterState) -> str:
 
 
 def rules_key(state: ClusterState, nodes: Sequence[str]) -> str:
-    """Returns what compiled rules follow from: the digest and the nodes that they were compiled for."""
-    return f"{rules_digest(state)} {','.join(nodes)}"
+    """Returns what compiled rules follow from: the digest, who is in a group, the nodes that they were compiled for."""
+    members = groups_of_resources(state) if state.groups_text else {}
+    return f"{rules_digest(state)} {','.join(nodes)} {members}"
 
 
 def build_rules(state: ClusterState, nodes: Sequence[str]) -> RulesInUse:

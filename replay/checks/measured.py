@@ -42,7 +42,7 @@ class Measured(Check):
         """See Check."""
         if event.type != "balance.motion" or event.payload.get("sample") is None:
             return
-        window, is_whole = self._window(event.payload["sample"], state)
+        window, is_whole = self._window(event.payload["sample"], event.payload.get("first_sample"), state)
         if window is None:
             self._expired += 1
             return
@@ -59,19 +59,35 @@ class Measured(Check):
         else:
             self.wrong(event, f"motion {event.payload['number']}: recorded / decided again from its samples: {parts}")
 
-    def _window(self, last: str, state: ClusterState) -> tuple[SampleWindow | None, bool]:
-        """Returns the samples up to one of them, and whether the first of the window is certainly still there."""
-        end = bisect_left(self._places, place_of(last))
-        if end == len(self._places) or self._places[end] != place_of(last):
+    def _window(self, last: str, first: str | None, state: ClusterState) -> tuple[SampleWindow | None, bool]:
+        """Returns the samples up to one of them, and whether the first of the window is certainly still there.
+
+        Args:
+            last: the last sample.
+            first: the first one; None where that is not on record, and follows from the setting.
+            state: the state before the decision.
+        """
+        end = self._place(last)
+        if end is None:
             return None, False
-        seconds = float(settings.crs(state.settings, "ha-load-average-window"))
-        oldest = taken_at(self._samples[end]) - seconds
+        if first is not None:
+            begin = self._place(first)
+            if begin is None:
+                return None, False
+            is_whole = True
+        else:
+            seconds = float(settings.crs(state.settings, "ha-load-average-window"))
+            begin = bisect_left(self._samples, taken_at(self._samples[end]) - seconds, hi=end, key=taken_at)
+            is_whole = begin > 0
         window = SampleWindow()
-        begin = bisect_left(self._samples, oldest, hi=end, key=taken_at)
         for sample in self._samples[begin : end + 1]:
             window.add(sample)
-        window.forget(seconds)
-        return window, begin > 0
+        return window, is_whole
+
+    def _place(self, name: str) -> int | None:
+        """Returns where a sample lies, None when it is not there any more."""
+        place = bisect_left(self._places, place_of(name))
+        return place if place < len(self._places) and self._places[place] == place_of(name) else None
 
     @property
     def looked_at(self) -> int:

@@ -72,13 +72,10 @@ RULE = (
     "commands",
     [
         [],
-        pytest.param([("unconfigure", "vm:4")], marks=pytest.mark.xfail(strict=True, reason="loads are of before")),
+        [("unconfigure", "vm:4")],
         [("configure", "vm:4", json.dumps({"auto_rebalance": False}))],
-        pytest.param([("change-rules", RULE)], marks=pytest.mark.xfail(strict=True, reason="rules are of before")),
-        pytest.param(
-            [("change-settings", json.dumps({"crs": {**SETTINGS, "ha-load-average-window": 120}}))],
-            marks=pytest.mark.xfail(strict=True, reason="the window is of before"),
-        ),
+        [("change-rules", RULE)],
+        [("change-settings", json.dumps({"crs": {**SETTINGS, "ha-load-average-window": 120}}))],
         [("change-settings", json.dumps({"crs": {**SETTINGS, "ha-auto-rebalance-margin": 1}}))],
     ],
     ids=lambda commands: " and ".join(command[0] for command in commands) or "nothing",
