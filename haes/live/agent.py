@@ -43,9 +43,12 @@ LEAVE_LIMIT = 1.5
 LEAVE_INTERVAL = 0.1
 # Seconds between two rounds at least, however soon a service may be started again.
 SHORTEST_WAIT = 0.05
+# Why a service is stopped that a node was left with.
+_LEFT = "it does not belong here any more"
 # Seconds between two looks which checks of services are due: the shortest interval that makes sense.
 CHECK_LOOK = 1.0
 # States in which an agent holds the right to run services.
+
 HOLDING = frozenset({"active", "maintenance"})
 
 
@@ -338,13 +341,25 @@ class AgentWorker(Worker):
 
     async def _stop_strays(self, services: Mapping[str, bool]) -> None:
         """Stops what ceased to belong here, a resource that was removed for example."""
-        strays = {name: why for name, why in self._strays(services).items() if name not in self.replica.state.resources}
+        state = self.replica.state
+        strays = {name: _LEFT for name in state.leftovers if self._is_left(name)}
+        strays |= {name: why for name, why in self._strays(services).items() if name not in state.resources}
         if not strays:
             return
-        await asyncio.to_thread(self._live.kill, strays)
+        await asyncio.to_thread(self._live.kill, strays.keys() & services.keys())
         batch = await self._batch()
         self._tell_strays(batch, strays)
         await self.replica.append(batch)
+
+    def _is_left(self, resource: str) -> bool:
+        """Returns whether a resource may run here, is not to, and nothing is being done about it."""
+        state = self.replica.state
+        configuration, record = state.configurations.get(resource), state.resources.get(resource)
+        wanted = {None if configuration is None else configuration.node}
+        if record is not None:
+            wanted |= {record.node, record.target}
+        here = self.node in state.leftovers[resource] and self.node not in wanted
+        return here and not self.work.is_busy(resource)
 
     async def _regressed(self, known_n: int) -> None:
         """Says what really runs here: reality wins over a log that lost its tail."""

@@ -83,6 +83,10 @@ class Work:
             return None
         return running.future.result()
 
+    def is_busy(self, resource: str) -> bool:
+        """Returns whether a job of a resource is under way."""
+        return resource in self._running
+
     def settle(self) -> None:
         """The batch is on the record: what it held need not be offered again."""
         for resource, recorded in self._offered.items():

@@ -31,9 +31,21 @@ def configure(round_: Round, command: Command) -> None:
     if known is not None and changes.get("node", known.node) != known.node:
         reject(round_, command, "not_allowed", problem=f"{resource}: 'node' changes by migrate or relocate")
         return
+    places = _may_still_run(round_, resource)
+    if known is None and places:
+        nodes = ", ".join(places)
+        problem = f"{resource} may still run on {nodes}; wait until it has stopped there, or confirm that it is fenced"
+        reject(round_, command, "not_allowed", problem=problem)
+        return
     cause = f"command/{command.id}"
     round_.batch.emit("resource.configured", resource, about=command.verb, cause=cause, changes=changes)
     done(round_, command)
+
+
+def _may_still_run(round_: Round, resource: str) -> list[str]:
+    """Returns where a resource that is not configured may run all the same: there it must not be known anew."""
+    record = round_.state.resources.get(resource)
+    return sorted(round_.state.leftovers.get(resource, frozenset()) | (set() if record is None else {record.node}))
 
 
 def unconfigure(round_: Round, command: Command) -> None:

@@ -80,6 +80,9 @@ def _stopped(round_: Round, resource: str, record: ResourceRecord, configuration
         # A node that was fenced in the middle of a motion leaves this behind.
         round_.batch.emit("resource.location_fixed", resource, previous=record.node, node=configuration.node)
         record = round_.state.resources[resource]
+    if round_.state.leftovers.get(resource, frozenset()) - {record.node}:
+        # Nothing is started, here or elsewhere, before its agent has made sure that it does not run where it was.
+        return
     if record.request is not None:
         verb, argument, origin = record.request
         if verb == "stop":

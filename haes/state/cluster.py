@@ -4,6 +4,7 @@ A leader decides on a working copy, which copies a record only when it changes, 
 resources costs no more than what it changes.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from haes.balancer.memory import BalanceMemory
@@ -40,6 +41,7 @@ class ClusterState:
         groups_rounds_left: rounds until groups are turned into rules, or None.
         configurations: resource -> configuration.
         resources: resource -> record.
+        leftovers: resource -> nodes on which it may run although it is not to, until each is known to be clear of it.
         agents: node -> what its agent reported.
         managers: node -> state of its manager's machine.
         announced: lease of a manager or agent -> event type -> the version that its program understands.
@@ -71,6 +73,7 @@ class ClusterState:
         "groups_text",
         "last_online",
         "leader",
+        "leftovers",
         "maintenance",
         "managers",
         "members",
@@ -117,6 +120,7 @@ class ClusterState:
         self.groups_rounds_left: int | None = None
         self.configurations: dict[str, ResourceConfiguration] = {}
         self.resources: dict[str, ResourceRecord] = {}
+        self.leftovers: dict[str, frozenset[str]] = {}
         self.agents: dict[str, AgentRecord] = {}
         self.managers: dict[str, str] = {}
         self.announced: dict[str, dict[str, int]] = {}
@@ -152,6 +156,7 @@ class ClusterState:
         copy.settings = self.settings  # replaced as a whole, never changed in place
         copy.configurations = dict(self.configurations)
         copy.resources = dict(self.resources)
+        copy.leftovers = dict(self.leftovers)
         copy.agents = dict(self.agents)
         copy.managers = dict(self.managers)
         copy.announced = dict(self.announced)
@@ -188,6 +193,22 @@ class ClusterState:
             configuration = self.configurations[resource] = configuration.copy()
             self._own.add(("configuration", resource))
         return configuration
+
+    def may_run(self, resource: str, *nodes: str | None) -> None:
+        """Keeps in mind that a resource may run on nodes where it is not to."""
+        known = self.leftovers.get(resource, frozenset())
+        self.leftovers[resource] = known | {node for node in nodes if node is not None}
+
+    def is_clear(self, node: str, *, of: str | None = None, but: Collection[str] = ()) -> None:
+        """Keeps in mind that nothing is left on a node of one resource, or of any but some."""
+        for resource in [of] if of is not None else list(self.leftovers):
+            left = self.leftovers.get(resource, frozenset()) - {node}
+            if resource in but:
+                continue
+            if left:
+                self.leftovers[resource] = left
+            else:
+                self.leftovers.pop(resource, None)
 
     def online_nodes(self) -> list[str]:
         """Returns the nodes that can take resources, by name."""

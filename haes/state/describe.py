@@ -38,6 +38,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["settings"] = {section: dict(sorted(values.items())) for section, values in sorted(state.settings.items())}
     data["configurations"] = {name: _shallow(item) for name, item in sorted(state.configurations.items())}
     data["resources"] = {name: _shallow(item) for name, item in sorted(state.resources.items())}
+    data["leftovers"] = {name: sorted(nodes) for name, nodes in sorted(state.leftovers.items())}
     data["agents"] = {name: asdict(item) for name, item in sorted(state.agents.items())}
     data["managers"] = dict(sorted(state.managers.items()))
     data["announced"] = {name: dict(sorted(types.items())) for name, types in sorted(state.announced.items())}

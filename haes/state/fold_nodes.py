@@ -31,6 +31,7 @@ def node_removed(state: ClusterState, subject: str, _payload: Payload, _at: floa
     state.nodes.pop(subject, None)
     state.members.discard(subject)
     state.last_online.pop(subject, None)
+    state.is_clear(subject)
     state.balance.forget_node(subject)
 
 
@@ -55,6 +56,17 @@ def fence_confirmed(state: ClusterState, subject: str, payload: Payload, _at: fl
     """`node.fence_confirmed`."""
     state.commands.pop(payload["command"], None)
     state.fence_confirmed.add(subject)
+    state.is_clear(subject)
+
+
+def fenced(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
+    """`node.fenced`: nothing runs there any more."""
+    state.is_clear(subject)
+
+
+def agent_connected(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`agent.connected`: what runs on the node is known, and what does not."""
+    state.is_clear(subject, but=payload["running"])
 
 
 def leader_elected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
@@ -94,6 +106,8 @@ NODE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = 
     "maintenance.cleared": maintenance_cleared,
     "node.fence_confirmed": fence_confirmed,
     "leader.elected": leader_elected,
+    "node.fenced": fenced,
+    "agent.connected": agent_connected,
     "agent.reported": agent_reported,
     "member.announced": member_announced,
     **{f"node.{entered}": partial(node_entered, entered) for entered in NODE.states},

@@ -31,8 +31,13 @@ def configured(state: ClusterState, subject: str, payload: Payload, _at: float) 
 
 
 def unconfigured(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:
-    """`resource.unconfigured`: the balancer forgets what it knew about the resource."""
-    state.configurations.pop(subject, None)
+    """`resource.unconfigured`: the balancer forgets what it knew about it; where it may run is kept in mind."""
+    configuration, record = state.configurations.pop(subject, None), state.resources.get(subject)
+    if record is not None:
+        if record.state != "stopped":
+            state.may_run(subject, record.node, record.target)
+    elif configuration is not None:
+        state.may_run(subject, configuration.node)
     state.balance.forget_resource(subject)
     state.services.pop(subject, None)
 
@@ -171,12 +176,22 @@ _entered_stopped = entering("stopped")
 
 
 def failures_cleared(state: ClusterState, subject: str, payload: Payload, at: float) -> None:
-    """`resource.stopped`: leaving error or recovery for stopped forgets where starts failed."""
-    record = state.record(subject)
+    """`resource.stopped`: leaving error or recovery for stopped forgets where starts failed.
+
+    Nobody stopped what was in error: where it belongs it is found running, but elsewhere it may run on.
+    """
+    record, configuration = state.record(subject), state.configurations.get(subject)
+    if payload["previous"] == "error" and configuration is not None and configuration.node != record.node:
+        state.may_run(subject, record.node)
     if payload["previous"] in {"error", "recovery"}:
         record.failed_nodes = None
     _forget_series(state, subject)
     _entered_stopped(state, subject, payload, at)
+
+
+def stray_stopped(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.stray_stopped`."""
+    state.is_clear(payload["node"], of=subject)
 
 
 def job_moved(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
@@ -252,6 +267,7 @@ RESOURCE_HANDLERS: dict[str, Handler] = {
     "resource.unlocked": unlocked,
     "resource.maintenance_noted": maintenance_noted,
     "resource.maintenance_ended": maintenance_ended,
+    "resource.stray_stopped": stray_stopped,
     "job.moved": job_moved,
     "job.done": job_done,
     "service.died": service_died,

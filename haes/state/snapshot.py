@@ -85,6 +85,7 @@ def encode_state(state: ClusterState) -> bytes:
         values = attrgetter(*_names(kind))
         data[name] = [(key, values(record)) for key, record in getattr(state, name).items()]
     data["services"] = [(name, _encode_service(item)) for name, item in state.services.items()]
+    data["leftovers"] = {name: sorted(nodes) for name, nodes in state.leftovers.items()}
     data["disarm"] = None if state.disarm is None else (state.disarm.mode, state.disarm.state)
     data["balance"] = _encode_balance(state.balance)
     packed: bytes = msgpack.packb([FINGERPRINT, data])
@@ -135,6 +136,7 @@ def decode_state(packed: bytes) -> ClusterState | None:
         for number, item in state.commands.items()
     }
     state.services = {name: _decode_service(item) for name, item in data["services"]}
+    state.leftovers = {name: frozenset(nodes) for name, nodes in data["leftovers"].items()}
     state.disarm = None if data["disarm"] is None else Disarm(*data["disarm"])
     state.balance = _decode_balance(data["balance"])
     return state
