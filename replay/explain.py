@@ -1,5 +1,6 @@
 """Why a resource is where it is, what led there, and what keeps it there: from the stream alone."""
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from events.history import History
 from events.log.port import RawEntry
 from haes.state.cluster import ClusterState
 from haes.state.fold_raw import RawFold
+from haes.state.restarts import ServiceMemory, describe_series, how_it_ended
 from replay.moments import say_moment
 
 # Event types that tell a resource's story; the others are steps on the way.
@@ -26,11 +28,16 @@ _STORY = (
     "resource.frozen_by_disarm",
     "resource.motion_failed",
     "resource.removed",
+    "service.died",
+    "service.healthy",
+    "service.retried",
     "job.moved",
 )
+# Deaths of a service that are told one by one.
+DEATHS_TOLD = 20
 # What ends the states in which a resource is not moved.
 _WAYS_OUT = {
-    "error": "people who look after it and disable it",
+    "error": "people who look after it and let it begin anew (haes retry)",
     "fence": "proof that its node runs nothing any more",
     "recovery": "a node that can take it",
     "freeze": "its agent, once it is back, or arming HA",
@@ -168,10 +175,22 @@ def _conclude(
         place = "is not looked after" if configuration is not None else "does not exist"
         return Explanation(resource, place, None, [step for _, step in story], attempts, _holds(state, resource))
     place = f"is on {record.node} ({record.state}" + (f", going to {record.target})" if record.target else ")")
-    chain = [step for _, step in story[_begin(story, 0 if arrived is None else arrived[2]) :]]
+    chain = _shortened(story[_begin(story, 0 if arrived is None else arrived[2]) :])
     return Explanation(
         resource, place, None if arrived is None else arrived[1], chain, attempts, _holds(state, resource)
     )
+
+
+def _shortened(story: list[tuple[Event, Step]]) -> list[Step]:
+    """Returns a chain's steps; of very many deaths the last ones say enough."""
+    deaths = [event.n for event, _ in story if event.type == "service.died"]
+    first = deaths[-DEATHS_TOLD] if len(deaths) > DEATHS_TOLD else 0
+    steps = [step for event, step in story if event.type != "service.died" or event.n >= first]
+    if first:
+        left_out = len(deaths) - DEATHS_TOLD
+        at = next(place for place, step in enumerate(steps) if step.n == first)
+        steps.insert(at, Step(steps[at].at, first, f"({left_out} deaths before this one are left out)"))
+    return steps
 
 
 def _begin(story: list[tuple[Event, Step]], end: int) -> int:
@@ -225,6 +244,12 @@ def _holds_of_itself(state: ClusterState, resource: str) -> list[str]:
         )
     if record is not None and record.state in {"error", "fence", "recovery", "freeze"}:
         holds.append(f"it is in state {record.state}, from which nothing moves it but {_WAYS_OUT[record.state]}")
+    memory = state.services.get(resource)
+    if memory is not None and memory.series:
+        holds.append(f"it failed: {describe_series(memory)}; {_what_follows(memory, state.at)}")
+        failed = [] if record is None else record.failed_nodes or []
+        if failed:
+            holds.append(f"it died too often on {', '.join(failed)}, where it is not started until it has been well")
     if configuration is None:
         return holds
     if configuration.state != "started":
@@ -234,6 +259,14 @@ def _holds_of_itself(state: ClusterState, resource: str) -> list[str]:
     if not configuration.auto_rebalance:
         holds.append("auto-rebalance is 0: the balancer never moves it")
     return holds
+
+
+def _what_follows(memory: ServiceMemory, now: float) -> str:
+    if memory.up_since is not None:
+        return f"up since {say_moment(memory.up_since)}"
+    if memory.until is not None and now < memory.until:
+        return f"not started again before {say_moment(memory.until)}"
+    return "not up since"
 
 
 def _concerns(event: Event, resource: str) -> bool:
@@ -260,10 +293,28 @@ def _tell(event: Event) -> str:
             return f"recovered from the fenced node {payload['previous']} to {payload['node']}"
         case "resource.motion_failed":
             return f"the motion failed with exit code {payload['exit_code']}"
+        case "service.died":
+            return _tell_death(payload, event.at)
+        case "service.healthy":
+            return "well for long enough: what it died of before counts no longer"
+        case "service.retried":
+            return "an operator lets it begin anew"
         case "job.moved":
             return f"arrived on {payload['target']} ({payload['verb']})"
         case _:
             return event.type.partition(".")[2].replace("_", " ")
+
+
+def _tell_death(payload: Mapping[str, Any], at: float) -> str:
+    said = f"ended by itself on {payload['node']} after {payload['ran']:.1f} s: {how_it_ended(payload)}"
+    match payload.get("plan"):
+        case "restart":
+            said += f"; failure {payload['failures']} there, started again in {payload['until'] - at:.1f} s"
+        case "relocate":
+            said += f"; failure {payload['failures']} there, which is too often"
+    if payload["lines"]:
+        said += f"; it said: {payload['lines'][-1]}"
+    return said
 
 
 def _origin(origin: str) -> str:

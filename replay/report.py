@@ -3,7 +3,7 @@
 Everything here is derived from a state alone; nothing is read and nothing is printed.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from haes.state.cluster import ClusterState
@@ -61,6 +61,7 @@ def _node(state: ClusterState, node: str) -> dict[str, Any]:
 
 def _resource(state: ClusterState, resource: str) -> dict[str, Any]:
     record, configuration = state.resources.get(resource), state.configurations.get(resource)
+    memory = state.services.get(resource)
     return {
         "resource": resource,
         "requested": None if configuration is None else configuration.state,
@@ -69,6 +70,9 @@ def _resource(state: ClusterState, resource: str) -> dict[str, Any]:
         "target": None if record is None else record.target,
         "running": record is not None and record.running,
         "failed_nodes": [] if record is None else list(record.failed_nodes or ()),
+        "deaths": [] if memory is None else [asdict(death) for death in memory.deaths],
+        "series": 0 if memory is None else memory.series,
+        "next_try": None if memory is None else memory.until,
     }
 
 

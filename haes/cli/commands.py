@@ -29,6 +29,7 @@ COMMANDS = {
     "relocate": Command("operate", "stop a resource and start it elsewhere"),
     "start": Command("operate", "ask for a resource to run"),
     "stop": Command("operate", "ask for a resource to be stopped"),
+    "retry": Command("operate", "let a service that failed begin anew"),
     "maintenance": Command("operate", "empty a node, or put it back into service"),
     "disarm": Command("operate", "take HA out of action"),
     "arm": Command("operate", "put HA back into action"),

@@ -3,7 +3,7 @@
 | command | asks for |
 |---|---|
 | `add`, `set`, `remove` | a resource's configuration |
-| `migrate`, `relocate`, `start`, `stop` | a motion, a start, a stop |
+| `migrate`, `relocate`, `start`, `stop`, `retry` | a motion, a start, a stop, a new beginning |
 | `maintenance`, `node`, `disarm`, `arm` | a node, or all of HA, in or out of service |
 """
 
@@ -58,6 +58,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     _command(subparsers, "start", resource=True)
     stop = _command(subparsers, "stop", resource=True)
     stop.add_argument("--timeout", type=int, metavar="SECONDS", help="how long it may take to stop")
+    _command(subparsers, "retry", resource=True)
     maintenance = _command(subparsers, "maintenance")
     maintenance.add_argument("mode", choices=("on", "off"))
     maintenance.add_argument("node", metavar="NODE")
@@ -179,6 +180,8 @@ def _requests(options: argparse.Namespace) -> list[Request]:
             return [("unconfigure", [options.resource])]
         case "migrate" | "relocate":
             return [(options.command, [options.resource, options.target])]
+        case "retry":
+            return [("retry", [options.resource])]
         case "start":
             return [("configure", [options.resource, json.dumps({"state": "started"})])]
         case "stop" if options.timeout is not None:

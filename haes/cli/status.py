@@ -125,7 +125,7 @@ def _tables(state: ClusterState, live: dict[str, Any]) -> list[Table]:
             row["node"] or "-",
             row["requested"] or "-",
             row["state"] or "-",
-            "running" if row["running"] else "-",
+            _how_it_is(row, live["failing"]),
             row["target"] or "",
         )
         for row in said["resources"]
@@ -138,6 +138,14 @@ def _tables(state: ClusterState, live: dict[str, Any]) -> list[Table]:
         Table("Resources", ("resource", "node", "requested", "state", "", "target"), resources, "none"),
         Table("Pending motions", ("resource", "verb", "target", "stage", "because of"), pending, "none"),
     ]
+
+
+def _how_it_is(row: dict[str, Any], failing: dict[str, str]) -> str:
+    """Returns whether a resource runs, and how it fails if it does."""
+    how = failing.get(row["resource"])
+    if how is not None and row["state"] == "started":
+        return how
+    return "running" if row["running"] else "-"
 
 
 def _lease(held: dict[str, Any] | None) -> str:

@@ -142,6 +142,7 @@ _ASKED: dict[str, Callable[..., str]] = {
     "migrate": lambda resource, target: f"{resource} is to move to {target}",
     "relocate": lambda resource, target: f"{resource} is to be stopped and started on {target}",
     "stop": lambda resource, timeout: f"{resource} is to be stopped within {timeout} s",
+    "retry": lambda resource: f"{resource} is to begin anew, whatever it died of before",
     "configure": _configure,
     "unconfigure": lambda resource: f"{resource} is to leave the cluster",
     "enable-node-maintenance": lambda node: f"{node} is to be emptied for maintenance",

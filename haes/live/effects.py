@@ -67,6 +67,8 @@ def effect_of(number: int, verb: str, arguments: Sequence[str], steady: float) -
             return _Configured(resource, origin, steady)
         case "configure", [resource, text] if _is_about_running(text):
             return _Configured(resource, origin, steady)
+        case "retry", [resource]:
+            return _Configured(resource, origin, steady)
         case "unconfigure", [resource]:
             return _Leaves(resource, steady)
         case "enable-node-maintenance", [node]:
@@ -111,6 +113,7 @@ class _Running:
         self._up_since: float | None = None
         self._failed: list[str] = []
         self._ended_after: float | None = None
+        self._died: str | None = None
 
     def see(self, event: Event) -> None:
         if event.subject != self._resource:
@@ -118,7 +121,9 @@ class _Running:
         match event.type:
             case "resource.confirmed":
                 self._up_since = boottime()
-            case "job.starting" if self._up_since is not None:
+            case "service.died" if event.payload.get("series"):
+                self._died = f"{self._resource} ended by itself on {event.payload['node']}: {event.about}"
+            case "job.starting" if self._up_since is not None and self._died is None:
                 self._ended_after = boottime() - self._up_since
             case "resource.start_failed":
                 self._failed.append(f"its start failed on {event.payload['node']}: {_why(event)}")
@@ -133,9 +138,10 @@ class _Running:
         if record.state == "error":
             return Outcome(
                 End.FAILED,
-                f"{self._resource} is in error{self.because()}; mend the cause, then set its state to disabled and"
-                " back to started",
+                f"{self._resource} is in error{self.because()}; mend the cause, then 'haes retry {self._resource}'",
             )
+        if self._died is not None:
+            return Outcome(End.FAILED, f"{self._died}; haes status shows how it goes on")
         if self._ended_after is not None:
             text = f"{self._resource} ended {self._ended_after:.0f} s after its start on {record.node}"
             return Outcome(End.FAILED, f"{text} and is started again; haes status shows how it goes on")

@@ -6,6 +6,7 @@ Reads only. What the stream alone says comes from `haes replay`; here is what on
 from typing import Any
 
 from events.log.port import EventLog, LeaseInfo
+from haes.live.failing import failing_services, how_it_fails
 from haes.live.presence import ARCHIVE_TROUBLE, LEADER_LEASE, agent_lease, held_by_agent, is_over
 from haes.live.requests import pending_requests, read_set_aside
 from haes.live.telemetry import LoadWindow
@@ -51,13 +52,22 @@ async def read_status(log: EventLog) -> tuple[ClusterState, dict[str, Any]]:
             for request in await pending_requests(log.side, state)
         ],
         "set_aside": await read_set_aside(log.side),
-        "trouble": [*trouble(state, leases), *log.warnings],
+        "trouble": [*trouble(state, leases, now), *log.warnings],
+        "failing": {
+            name: how_it_fails(memory, now) for name, memory in sorted(state.services.items()) if memory.series
+        },
     }
     return state, live
 
 
-def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
-    """Returns what somebody should look at, worst first; empty when all is well."""
+def trouble(state: ClusterState, leases: dict[str, LeaseInfo], now: float | None = None) -> list[str]:
+    """Returns what somebody should look at, worst first; empty when all is well.
+
+    Args:
+        state: the cluster's state.
+        leases: who holds which.
+        now: domain time, None for that of the state.
+    """
     found = []
     leader = leases.get(LEADER_LEASE)
     if leader is None or is_over(leader):
@@ -69,11 +79,7 @@ def trouble(state: ClusterState, leases: dict[str, LeaseInfo]) -> list[str]:
         for node, node_state in sorted(state.nodes.items())
         if node_state in {"unknown", "fence", "gone"}
     ]
-    found += [
-        f"{resource} is in error: fix it, then set its state to disabled and back"
-        for resource, record in sorted(state.resources.items())
-        if record.state == "error"
-    ]
+    found += failing_services(state, state.at if now is None else now)
     found += [
         f"{resource} waits for a node that can take it"
         for resource, record in sorted(state.resources.items())

@@ -71,7 +71,7 @@ async def test_waiting_ends_with_the_truth(cluster: LiveCluster) -> None:
     """A service that cannot be started, or ends soon after, is no success of whoever waits for it."""
     values = ("node=node1", "max_restart=0", "max_relocate=0")
     _, error = await _asked(cluster, "add", "process:x", *values, "command=/no/such/program", "--wait", status=1)
-    assert error.startswith("process:x is in error (its start failed on node1: it does not stay up); mend the cause")
+    assert error.startswith("process:x ended by itself on node1: '/no/such/program' cannot be run (")
     _, error = await _asked(
         cluster, "add", "process:y", *values, 'command=["sh", "-c", "sleep 2; exit 3"]', "--wait", status=1
     )

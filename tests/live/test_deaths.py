@@ -2,15 +2,21 @@
 
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from events.history import History
 from haes.drivers.process.client import KeeperAway
+from haes.live.failing import failing_services
 from haes.live.requests import send_request
+from haes.live.status import read_status
 from haes.state.cluster import ClusterState
+from replay.explain import explain_resource
 from tests.live.services import ProcessWorld
 
 DIES = "echo one; echo 'password=hunter2'; echo two >&2; sleep 0.7; exit 3"
@@ -143,3 +149,33 @@ async def test_a_service_that_runs_well_in_the_end_is_forgotten(world: ProcessWo
     assert state.resources["process:a"].node == "node1"
     retried = [event.payload["attempt"] for event in await world.of("job.retrying")]
     assert retried == [1, 2, 3, 4, 5]
+
+
+async def test_whoever_looks_is_told_how_a_service_fails(world: ProcessWorld) -> None:
+    """Status, its check and explain say what it dies of, how often, and when it is tried next, from the second death."""
+    world.ha = {**SHORT, "restart-max-delay": 600, "restart-delay": 0.1, "restart-factor": 100}
+    world.given = {"process:a": {"node": "node1", "command": ["sh", "-c", "kill -9 $$"], "max_restart": 9}}
+    await world.all()
+    first = await world.until(lambda state: _deaths(state) == 1, "it died once")
+    assert failing_services(first, first.at) == []
+    await world.until(lambda state: _deaths(state) == 2, "it died twice")
+    state, live = await read_status(world.log)
+    assert [line for line in live["trouble"] if "failing" in line] == [f"process:a is {live['failing']['process:a']}"]
+    assert re.fullmatch(
+        r"failing: killed by SIGKILL, 1 restart in \d+ s, next try in 1?\d s", live["failing"]["process:a"]
+    )
+    explanation, _ = await explain_resource(History(world.log), "process:a")
+    text = explanation.to_text()
+    assert text.count("ended by itself on node1 after") == 2
+    assert "it failed: killed by SIGKILL, 2 times in" in text
+    # An hour later it is the same whether it ran well meanwhile.
+    memory = state.services["process:a"].forgotten()
+    state.services["process:a"] = replace(memory, deaths=memory.deaths * 2)
+    assert failing_services(state, state.at)[0].startswith(
+        "process:a dies again and again: 4 deaths in the last 60 min"
+    )
+    assert failing_services(state, state.at + 3600) == []
+
+
+def _deaths(state: ClusterState) -> int:
+    return len(state.services["process:a"].deaths) if "process:a" in state.services else 0
