@@ -20,6 +20,8 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 # Every event changes these; they say where one is, not what changed.
 _POSITION = frozenset({"n", "at", "versions"})
 # Parts of a description that are kept by node, and what they say about one.
+# Which events each process understands.
+_FOR_PROGRAMS = frozenset({"announced"})
 _OF_NODES = {"nodes": "state", "last_online": "last_online", "managers": "manager", "agents": "agent"}
 
 
@@ -146,6 +148,11 @@ def changes(before: Facts, after: Facts) -> list[Change]:
     places = {place for place in before.keys() | after.keys() if before.get(place) != after.get(place)}
     ordered = sorted(places, key=lambda place: (GROUPS.index(place[0]), *place[1:]))
     return [Change(*place, before.get(place), after.get(place)) for place in ordered]
+
+
+def read_by_people(found: Iterable[Change]) -> list[Change]:
+    """Leaves out what programs keep for each other: a hundred lines for each process that joins."""
+    return [change for change in found if change.field.partition(".")[0] not in _FOR_PROGRAMS]
 
 
 def change_lines(found: Iterable[Change]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Domain time in words: seconds in a simulation, date and time where a real clock runs; knows nothing of events."""
+"""Domain time in words: seconds in a simulation, local date and time where a real clock runs; knows no events."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,8 @@ def say_time(at: float) -> str:
     """Returns the same without a unit, for columns and sentences that have one."""
     if at < REAL_TIME:
         return f"{at:g}"
-    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    # Where the reader is, and how far that is from UTC; an hour that a clock change repeats is told by that, too.
+    return datetime.fromtimestamp(at, UTC).astimezone().isoformat(timespec="seconds")
 
 
 def say_span(seconds: float) -> str:

@@ -7,8 +7,9 @@ from events.envelope import Event
 from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
-from replay.changes import Change, Facts, change_lines, changes, facts
+from replay.changes import Change, Facts, change_lines, changes, facts, read_by_people
 from replay.moments import say_moment
+from replay.told import told
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Step:
         about = f" ({event.about})" if event.about else ""
         late = ", late: a fact of somebody who was cut off" if event.late else ""
         lines = [f"{event.n}  {say_moment(event.at)}  {event.type} of {event.subject} by {event.by}{about}{late}"]
-        lines += [f"    | {line}" for line in self.journal]
-        lines += [f"    {line}" for line in change_lines(self.changes)] or ["    changes nothing"]
+        lines += [f"    | {told(line)}" for line in journal_lines(event)]
+        lines += [f"    {line}" for line in change_lines(read_by_people(self.changes))] or ["    changes nothing"]
         return lines
 
 

@@ -6,12 +6,13 @@ from itertools import groupby, zip_longest
 from typing import Any
 
 from events.envelope import Event
-from haes.journal import journal_lines, render_line
+from haes.journal import journal_lines
 from haes.settings import Settings, crs
 from replay.again import Again
 from replay.decisions import differing_fields, essence
 from replay.moments import say_moment
 from replay.recording import Recording
+from replay.told import told
 
 PERCENT = 100
 # Lines of the course of the imbalance: enough to see where the two stories go.
@@ -173,7 +174,7 @@ def _event_lines(label: str, event: Event | None) -> list[str]:
         return [f"  {label:<10} nothing more"]
     about = f" ({event.about})" if event.about else ""
     lines = [f"  {label:<10} event {event.n} at {say_moment(event.at)}: {event.type} of {event.subject}{about}"]
-    return lines + [f"  {'':<10} | {render_line(line)}" for line in journal_lines(event)]
+    return lines + [f"  {'':<10} | {told(line)}" for line in journal_lines(event)]
 
 
 def _fields(parting: Parting) -> list[str]:

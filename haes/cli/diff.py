@@ -15,7 +15,7 @@ from haes.cli.show import warn_of_parked
 from haes.cli.terminal import say
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state
-from replay.changes import Change, change_lines, changes, facts
+from replay.changes import Change, change_lines, changes, facts, read_by_people
 from replay.history import open_history
 from replay.moments import say_moment
 from replay.points import find_point
@@ -107,5 +107,8 @@ def _lines(
         f"cluster {options.cluster}, event {state.n} at {say_moment(state.at)}"
         for options, state in ((one, before), (other, after))
     )
-    count = f"{len(found)} changes" if len(found) != 1 else "1 change"
-    return [f"from {first}", f"to   {second}", *change_lines(found), count if found else "nothing differs"]
+    told = read_by_people(found)
+    count = f"{len(told)} changes" if len(told) != 1 else "1 change"
+    if len(told) < len(found):
+        count += ", and what processes say of the events that they understand (--json)"
+    return [f"from {first}", f"to   {second}", *change_lines(told), count if found else "nothing differs"]

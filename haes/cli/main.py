@@ -7,18 +7,21 @@ import argparse
 import os
 import re
 import sys
+import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
 from events.errors import HaesError, UserError
-from haes.cli.commands import COMMANDS
+from haes.cli.commands import COMMANDS, GROUPS
 from haes.cli.terminal import clean_streams, warn
 
 STATUS_USER = 2
 # A value that begins with a dash and is none of the options: so long before the end.
 _BACK = re.compile(r"-\d+(\.\d+)?[smhd]")
 STATUS_INTERRUPTED = 130
+# Columns of the help, and of the names in it.
+HELP_WIDTH, NAME_WIDTH = 80, 11
 
 
 class Parser(argparse.ArgumentParser):
@@ -32,6 +35,25 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Refuses the command line."""
         raise UserError(f"{message} (see {self.prog} --help)")
+
+
+class _Root(Parser):
+    """The parser of the program itself, whose help names the commands by what one wants."""
+
+    def format_help(self) -> str:
+        """Returns the help, for a terminal of the usual width."""
+        lines = ["usage: haes COMMAND ...", "", *textwrap.wrap(self.description or "", HELP_WIDTH)]
+        for wish, commands in GROUPS.items():
+            lines += ["", f"{wish}:"]
+            for name, command in commands.items():
+                lines += textwrap.wrap(
+                    command.summary,
+                    HELP_WIDTH,
+                    initial_indent=f"  {name:<{NAME_WIDTH}} ",
+                    subsequent_indent=" " * (NAME_WIDTH + 3),
+                )
+        lines += ["", "haes COMMAND --help says more; haes --version says which program this is."]
+        return "\n".join(lines) + "\n"
 
 
 class _Version(argparse.Action):
@@ -51,11 +73,11 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     Args:
         only: the command that is used; without it no module of a command is loaded.
     """
-    parser = Parser(
+    parser = _Root(
         prog="haes", description="High availability that remembers: an event-sourced HA manager on Redis Streams."
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     if only is not None:
         import_module(f"haes.cli.{COMMANDS[only].module}").add_parser(subparsers)
     else:
@@ -73,6 +95,22 @@ def _joined(words: Sequence[str]) -> list[str]:
         else:
             joined.append(word)
     return joined
+
+
+def _completed(words: Sequence[str]) -> Sequence[str]:
+    """Says what is meant by a command alone, options or not, that wants a word on what to do."""
+    command = COMMANDS.get(words[0]) if words else None
+    if command is None or command.alone is None or (len(words) > 1 and not words[1].startswith("-")):
+        return words
+    if len(words) > 1 and words[1] in {"-h", "--help"}:
+        return words
+    return [words[0], command.alone, *words[1:]]
+
+
+def _nearest(word: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a slip of the pen needs it
+
+    return "".join(f"; did you mean '{name}'?" for name in get_close_matches(word, COMMANDS, n=1))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -94,6 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise UserError(f"there is no command '{words[0]}'{_nearest(words[0])} (see haes --help)")
+    words = _completed(words)
     options = build_parser(words[0] if words and words[0] in COMMANDS else None).parse_args(words)
     status: int = options.run(options)
     return status

@@ -16,7 +16,7 @@ from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.show import make_console, show_line, show_tables, warn_of_parked
 from haes.cli.stepping import step_through
-from haes.cli.terminal import say
+from haes.cli.terminal import say, warn
 from haes.journal import journal_lines, render_line
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state
@@ -121,6 +121,8 @@ async def _replay(url: str, cluster: str, at: str | None, folder: Path | None) -
         state = await replay_state(history, None if at is None else (await find_point(history, at)).n)
     if not state.n:
         raise no_events(cluster)
+    if at is not None and at.isascii() and at.isdigit() and int(at) > state.n:
+        warn(f"there is no event {at} yet; this is the end, event {state.n}")
     return state
 
 

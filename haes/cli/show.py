@@ -11,9 +11,10 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from haes.cli.terminal import clean, one_line, raw_stream, warn
-from haes.journal import Line, render_line
+from haes.journal import Line
 from haes.state.cluster import ClusterState
 from replay.report import Table
+from replay.told import told
 
 # Colours of the journal's levels; info stays as the terminal has it.
 LEVEL_STYLES = {"err": "bold red", "warning": "yellow", "notice": "cyan", "email": "magenta"}
@@ -82,4 +83,4 @@ def show_line(console: Console, line: Line) -> None:
     for words, highlight in HIGHLIGHTS.items():
         if line.text.startswith(words) and not style:
             style = highlight
-    console.print(Text(render_line(replace(line, by=one_line(line.by), text=one_line(line.text))), style=style))
+    console.print(Text(told(replace(line, by=one_line(line.by), text=one_line(line.text))), style=style))

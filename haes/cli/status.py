@@ -172,4 +172,4 @@ def _ago(seconds: float) -> str:
 
 def time_of(at: float) -> str:
     """Returns domain time as people read it: as a date where it is one, else as seconds of a virtual clock."""
-    return say_time(at).replace("T", " ").removesuffix("Z")
+    return say_time(at).replace("T", " ")

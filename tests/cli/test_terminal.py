@@ -147,6 +147,7 @@ CALLS: dict[str, list[list[str]]] = {
     "migrate": [["migrate", NAME, EVIL, "--wait-limit", "0.1", "+"]],
     "relocate": [["relocate", EVIL, EVIL, "--wait-limit", "0.1", "+"]],
     "start": [["start", EVIL, "--wait-limit", "0.1", "+"]],
+    "retry": [["retry", EVIL, "--no-wait", "+"]],
     "stop": [["stop", EVIL, "--timeout", EVIL, "+"]],
     "maintenance": [["maintenance", "on", EVIL, "--wait-limit", "0.1", "+"], ["maintenance", EVIL, "node1", "+"]],
     "node": [["node", "remove", EVIL, "--wait-limit", "0.1", "+"]],
