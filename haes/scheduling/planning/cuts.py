@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from haes.scheduling.arrays import Floats
+from haes.scheduling.arrays import Floats, Ints
+from haes.scheduling.planning.problem import Problem
 
 
 def plane(loads: Floats, limit: float) -> tuple[Floats, Floats]:
@@ -40,3 +41,25 @@ def best_others(best: Floats, count: int) -> Floats:
         without = longer[:, None] - best
     others: Floats = np.where(best >= ranked[:, count - 1 : count], without, first[:, None])
     return np.where(np.isnan(others), -np.inf, others)
+
+
+def least_motions(problem: Problem) -> int:
+    """Returns a number of motions that are needed at least, for clusters too large to ask more closely.
+
+    Every unit may move to where it would help most, whatever rules say and however full that is; as many of the best of
+    these motions are needed as together cross the plane between the cluster and evenness.
+    """
+    nodes, rows = problem.nodes, np.arange(len(problem.names))
+    slopes, distances = plane(nodes.loads()[None, :], problem.threshold)
+    slope, distance = slopes[0], float(distances[0])
+
+    def load_on(node: Ints | int) -> Floats:
+        load: Floats = (problem.cpu / nodes.maxcpu[node] + problem.mem / nodes.maxmem[node]) / 2.0
+        return load
+
+    lowest = np.full(len(rows), np.inf)
+    for members in nodes.classes:
+        lowest = np.minimum(lowest, load_on(int(members[0])) * slope[members].min())
+    gains = load_on(problem.source) * slope[problem.source] - lowest
+    together = np.cumsum(-np.sort(-gains))
+    return max(1, min(len(rows), int(np.searchsorted(together, distance * (1.0 - 1e-9))) + 1))

@@ -14,12 +14,18 @@ from haes.scheduling.planning.problem import Motion, Problem, Standing
 # Motions of a plan at most, as for any other plan.
 MOST_MOTIONS = 10_000
 # Nodes looked at first, on either side; then this many times as many, until all are.
-FIRST_NODES = 6
+FIRST_SOURCES = 10
+FIRST_TARGETS = 3
 WIDENING = 5
+# Exchanges of one plan at most: they are dear, and a cluster that needs more has no room at all.
+MOST_EXCHANGES = 32
+# Sources times targets up to which exchanges are looked for: each pair of nodes is looked at by itself.
+MOST_NODE_PAIRS = 1000
 # Chances that rules take away one by one are looked at up to this many for each step.
 MOST_REFUSED = 64
 # What a step must gain; less is an artefact of the arithmetic.
 LEAST_GAIN = 1e-9
+TINY = 1e-300
 # Pairs for an exchange looked at in one step at most, as items of a matrix.
 LARGEST_EXCHANGE = 400_000
 
@@ -43,6 +49,10 @@ class Descent:
         on = np.argsort(problem.source, kind="stable")
         bounds = np.searchsorted(problem.source[on], np.arange(len(nodes) + 1))
         self._on: list[Ints] = [on[bounds[node] : bounds[node + 1]] for node in range(len(nodes))]
+        self._place = problem.source.copy()
+        self._classes = nodes.classes
+        self._size = problem.cpu * self._per_cpu[problem.source] + problem.mem * self._per_mem[problem.source]
+        self._largest = np.array([self._size[there].max(initial=0.0) for there in self._on])
         self._row = np.full(len(problem.names), -1, dtype=np.int64)
         units = sorted(problem.restricted)
         self._row[units] = np.arange(len(units))
@@ -51,6 +61,7 @@ class Descent:
         )
         self._misplaced = {unit for unit in units if not problem.may_be(unit, int(problem.source[unit]))}
         self.made: list[Motion] = []
+        self._exchanges = 0
 
     def run(self) -> list[Motion]:
         """Goes down until the cluster is at rest or nothing helps any more, and returns the motions made."""
@@ -91,16 +102,31 @@ class Descent:
         return self._exchange()
 
     def _circles(self) -> Iterator[tuple[Ints, Ints]]:
-        """Yields ever more of the fullest nodes and of the emptiest ones."""
-        count, total = FIRST_NODES, len(self._loads)
-        ranked = np.argsort(self._loads, kind="stable")
+        """Yields ever more of the nodes that have most to give, and of the emptiest ones of each capacity."""
+        sources, targets, total = FIRST_SOURCES, FIRST_TARGETS, len(self._loads)
+        promise = np.argsort(-self._promises(), kind="stable")
         over = np.flatnonzero((self._cpu > self._most_cpu) | (self._mem > self._most_mem))
         while True:
-            sources = np.union1d(ranked[-count:], over[: count * 4])
-            yield sources, ranked[:count]
-            if count >= total:
+            some = [members[np.argsort(self._loads[members], kind="stable")[:targets]] for members in self._classes]
+            yield np.union1d(promise[:sources], over[: sources * 4]), np.sort(np.concatenate(some))
+            if sources >= total and targets >= total:
                 return
-            count *= WIDENING
+            sources, targets = sources * WIDENING, targets * WIDENING
+
+    def _promises(self) -> Floats:
+        """Returns what a motion from each node could gain at best, about, if it had a unit of any smaller size, too."""
+        loads, squares, total = self._loads, float((self._loads * self._loads).sum()), float(self._loads.sum())
+        promises = np.full(len(loads), -np.inf)
+        if not total:
+            return promises
+        for members in self._classes:
+            low = float(loads[members].min())
+            # A unit is that much larger on a node of this class; where shares of cpu and memory differ, about.
+            ratio = self._per_cpu[members[0]] / self._per_cpu
+            slope = 2.0 * (loads - ratio * low + squares / total * (ratio - 1.0))
+            size = np.minimum(self._largest, np.maximum(0.0, slope / 2.0 / (1.0 + ratio * ratio)))
+            promises = np.maximum(promises, size * (slope - size * (1.0 + ratio * ratio)))
+        return promises
 
     def _excess(self, cpu: Floats, mem: Floats, node: Ints) -> Floats:
         """Returns by how much nodes that use so much would be over the ceiling, cpu and memory shares together."""
@@ -111,17 +137,16 @@ class Descent:
         """Returns what moving units to targets would gain, shape (units, targets); -inf where it is not allowed."""
         problem, loads = self.problem, self._loads
         cpu, mem = problem.cpu[units], problem.mem[units]
-        source = np.array([self.standing.place[unit] for unit in units.tolist()], dtype=np.int64)
+        source = self._place[units]
         total, squares = float(loads.sum()), float((loads * loads).sum())
         off = cpu * self._per_cpu[source] + mem * self._per_mem[source]
         on = cpu[:, None] * self._per_cpu[targets] + mem[:, None] * self._per_mem[targets]
         after_total = total - off[:, None] + on
         after_squares = (squares + off * (off - 2.0 * loads[source]))[:, None] + on * (on + 2.0 * loads[targets])
         count = len(loads)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains: Floats = (
-                count * squares / (total * total) - np.nan_to_num(count * after_squares / (after_total * after_total))
-            ) / max(1, count - 1)
+        # Without any load there is nothing to even out; a tiny one keeps the division whole.
+        gains: Floats = squares / max(total * total, TINY) - after_squares / np.maximum(after_total * after_total, TINY)
+        gains *= count / max(1, count - 1)
         if np.isfinite(problem.ceiling):
             before = self._excess(self._cpu[source], self._mem[source], source)
             after = self._excess(self._cpu[source] - cpu, self._mem[source] - mem, source)
@@ -158,10 +183,14 @@ class Descent:
         for node in (source, target):
             self._cpu[node], self._mem[node] = self.standing.cpu[node], self.standing.mem[node]
             self._loads[node] = self._cpu[node] * self._per_cpu[node] + self._mem[node] * self._per_mem[node]
+        self._place[unit] = target
         left = self._on[source]
         self._on[source] = left[left != unit]
         there = self._on[target]
         self._on[target] = np.insert(there, int(np.searchsorted(there, unit)), unit)
+        self._size[unit] = problem.cpu[unit] * self._per_cpu[target] + problem.mem[unit] * self._per_mem[target]
+        for node in (source, target):
+            self._largest[node] = self._size[self._on[node]].max(initial=0.0)
         self._misplaced.discard(unit)
         if not problem.may_be(unit, target):
             self._misplaced.add(unit)
@@ -169,6 +198,9 @@ class Descent:
 
     def _exchange(self) -> bool:
         """Makes two motions that only help together: one makes room on a full node, the other uses it."""
+        self._exchanges += 1
+        if self._exchanges > MOST_EXCHANGES:
+            return False
         for sources, targets in self._circles():
             best: tuple[float, Motion, Motion] | None = None
             for source in sources.tolist()[::-1]:
@@ -179,7 +211,7 @@ class Descent:
                 for motion in best[1:]:
                     self._move(motion)
                 return True
-            if len(sources) * len(targets) > FIRST_NODES * FIRST_NODES * WIDENING * WIDENING:
+            if len(sources) * len(targets) * WIDENING * WIDENING > MOST_NODE_PAIRS:
                 break
         return False
 

@@ -7,6 +7,7 @@ it together are looked at. Whole arrays of partial sets are extended at once.
 The amount of work is counted and bounded, never timed, so that the same question always gets the same answer.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,11 +20,13 @@ from haes.scheduling.planning.problem import Motion, Problem, Standing
 # Cells (partial sets times units times nodes) that one array has at most: 8 MB of floats, within the caches' reach.
 LARGEST_CHUNK = 250_000
 # Cells looked at in one search; about ten nanoseconds each.
-MOST_CELLS = 300_000_000
+MOST_CELLS = 120_000_000
 # Final states that are at rest but that no order reaches directly, kept for a try with stops on the way.
 MOST_KEPT = 500
 # What putting one set of changes in order counts as, in cells: it is done one by one.
 ORDERING_CELLS = 10_000
+# What making one set counts as, in cells for each node.
+CELLS_PER_SET = 8
 # A plan must be better than the best so far by this much; less is an artefact of the arithmetic.
 LEAST_GAIN = 1e-12
 # Slack of the bounds, so that rounding never cuts away what is just at rest.
@@ -161,23 +164,31 @@ class _Search:
             return self.best
         self.size, self._tops = size, self._largest(size)
         partial = _Partial(nodes.cpu[None, :], nodes.mem[None, :])
-        step = max(1, LARGEST_CHUNK // (len(self.units) * len(nodes)))
         try:
             for left in range(size, 0, -1):
-                parts = []
-                for begin in range(0, len(partial), step):
-                    chunk = partial.part(begin, begin + step)
-                    self._spend(len(chunk) * len(self.units) * len(nodes))
-                    parts.append(
-                        self._nearest(self._children(chunk, left), width) if left > 1 else self._children(chunk, 1)
-                    )
-                partial = _joined(parts)
+                parts = [found for found in self._chunks(partial, left) if len(found)]
+                if not parts:
+                    return self.best
+                # Each chunk is thinned out by itself first, so that all together never fill the memory.
+                partial = _joined([self._nearest(part, width) for part in parts] if left > 1 else parts)
                 if left > 1:
                     partial = self._nearest(partial, width)
             self._take_in(partial)
         except _Exhausted:
             pass
         return self.best
+
+    def _chunks(self, partial: _Partial, left: int) -> Iterator[_Partial]:
+        """Yields partial sets with one change more, for some of those given at a time."""
+        cells = len(self.units) * len(self.problem.nodes)
+        step = max(1, LARGEST_CHUNK // cells)
+        for begin in range(0, len(partial), step):
+            chunk = partial.part(begin, begin + step)
+            self._spend(len(chunk) * cells)
+            bigger = self._children(chunk, left)
+            # Making a set costs as much as looking at a few.
+            self._spend(len(bigger) * len(self.problem.nodes) * CELLS_PER_SET)
+            yield bigger
 
     def _nearest(self, partial: _Partial, width: int) -> _Partial:
         """Returns the partial sets whose states are nearest to rest."""
@@ -214,17 +225,10 @@ class _Search:
 
     def _extend(self, partial: _Partial, left: int) -> None:
         """Extends partial sets by `left` more changes each, and takes in those that bring the cluster to rest."""
-        cells = len(self.units) * len(self.problem.nodes)
-        step = max(1, LARGEST_CHUNK // cells)
-        for begin in range(0, len(partial), step):
-            chunk = partial.part(begin, begin + step)
-            self._spend(len(chunk) * cells)
-            bigger = self._children(chunk, left)
-            if not len(bigger):
-                continue
-            if left > 1:
+        for bigger in self._chunks(partial, left):
+            if left > 1 and len(bigger):
                 self._extend(bigger, left - 1)
-            else:
+            elif len(bigger):
                 self._take_in(bigger)
 
     def _children(self, partial: _Partial, left: int) -> _Partial:

@@ -3,22 +3,26 @@
 from dataclasses import dataclass, replace
 
 from haes.scheduling.motions import Scored
+from haes.scheduling.planning.cuts import least_motions
 from haes.scheduling.planning.descent import Descent
 from haes.scheduling.planning.exact import Found, fewest, likely
 from haes.scheduling.planning.problem import Motion, Problem, Standing, Unrest
 
 # Units times nodes up to which all sets of changes are searched; beyond it one step alone would fill the time.
-LARGEST_EXACT = 20_000
+LARGEST_EXACT = 10_000
 # Motions up to which a shortest plan is searched for; sets so large are counted in hours.
 MOST_EXACT = 24
 # Motions beyond one for each unit that are looked for: stops on the way.
 MOST_STOPS = 2
-# Partial sets followed at once when not all can be.
+# Partial sets followed at once when not all can be, and the cells that are looked at for one size of plan.
 WIDTH = 400
-# Sizes tried beyond the proved bound when nothing else comes to rest.
-MOST_TRIES = 12
-# What a hundredth over the ceiling weighs beside a hundredth of squared imbalance; the shorter plan is taken.
-URGENCIES = (1.0, 1000.0)
+CELLS_FOR_A_SIZE = 20_000_000
+# Sizes tried when not all sets can be looked at.
+MOST_TRIES = 4
+# What a hundredth over the ceiling weighs beside a hundredth of squared imbalance: little, and ceilings are repaired on
+# the way to evenness; much, and they are repaired before it. The shortest plan is taken, in large clusters the first
+# that comes to rest.
+URGENCIES = (0.01, 1.0, 1000.0)
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,10 +65,13 @@ def plan(problem: Problem, *, margin: float = 0.0) -> Planned:
     if not needs_repair:
         problem = replace(problem, threshold=min(problem.threshold, worth))
     found = Found(bound=1)
-    if 0 < len(problem.names) * len(problem.nodes) <= LARGEST_EXACT:
+    is_large = len(problem.names) * len(problem.nodes) > LARGEST_EXACT
+    if is_large:
+        found.bound = least_motions(problem)
+    elif len(problem.names):
         found = fewest(problem, min(MOST_EXACT, len(problem.names) + MOST_STOPS))
     if found.motions is None:
-        found.motions = _search(problem, found.bound)
+        found.motions = _search(problem, found.bound) if len(problem.names) else []
     after = _made(problem, found.motions)
     if not needs_repair and after.imbalance() > worth:
         found.motions = []
@@ -88,19 +95,30 @@ def _made(problem: Problem, motions: list[Motion]) -> Standing:
 def _search(problem: Problem, bound: int) -> list[Motion]:
     """Returns the best that the ways without proof find."""
     best: tuple[Unrest, int, list[Motion]] | None = None
-    for urgency in URGENCIES:
+    is_large = len(problem.names) * len(problem.nodes) > LARGEST_EXACT
+    # Where no node is over the ceiling, urgency makes no difference.
+    for urgency in URGENCIES if Standing(problem).unrest().excess else URGENCIES[:1]:
         motions, unrest = _useful(problem, Descent(problem, urgency).run())
         if best is None or (unrest, len(motions)) < best[:2]:
             best = unrest, len(motions), motions
+        if best[0].at_rest() and is_large:
+            break
     assert best is not None  # noqa: S101 - there are urgencies
-    if len(problem.names) * len(problem.nodes) > LARGEST_EXACT:
+    if is_large:
         return best[2]
-    end = len(best[2]) if best[0].at_rest() else min(bound + MOST_TRIES, len(problem.names) + 1)
-    for size in range(bound, end):
-        found = likely(problem, size, WIDTH)
+    cells, shortest = len(problem.names) * len(problem.nodes), best[2]
+    if best[0].at_rest():
+        # Longer sequences are easier to find, so from the known one down.
+        sizes = range(len(shortest) - 1, max(bound, len(shortest) - 1 - MOST_TRIES) - 1, -1)
+    else:
+        sizes = range(bound, bound + MOST_TRIES)
+    for size in sizes:
+        found = likely(problem, size, max(1, min(WIDTH, CELLS_FOR_A_SIZE // (cells * size))))
         if found.motions is not None:
-            return found.motions
-    return best[2]
+            shortest = found.motions
+        if (found.motions is None) == best[0].at_rest():
+            break
+    return shortest
 
 
 def _useful(problem: Problem, motions: list[Motion]) -> tuple[list[Motion], Unrest]:
