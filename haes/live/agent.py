@@ -48,7 +48,6 @@ _LEFT = "it does not belong here any more"
 # Seconds between two looks which checks of services are due: the shortest interval that makes sense.
 CHECK_LOOK = 1.0
 # States in which an agent holds the right to run services.
-
 HOLDING = frozenset({"active", "maintenance"})
 
 

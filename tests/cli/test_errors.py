@@ -164,3 +164,16 @@ def test_a_manager_says_where_it_runs(tmp_path: Path, words: list[str], what: st
     assert what in error
     assert "node1, node2" in error
     assert not (tmp_path / "var").exists()
+
+
+@pytest.mark.xfail(strict=True, reason="a simulation takes the setting and does nothing with it")
+def test_a_setting_without_effect_in_a_simulation_is_refused(folder: Path) -> None:
+    """Loads of a simulation are those of the scenario, so a setting about how they are measured is not taken."""
+    name = "ha-load-average-window"
+    error = refused("simulate", folder, "--set", f"{name}=300")
+    assert name in error
+    assert "no effect in a simulation" in error
+    (folder / "datacenter.cfg").write_text(json.dumps({"crs": {name: 300}}))
+    error = refused("simulate", folder)
+    assert name in error
+    assert "datacenter.cfg" in error
