@@ -75,6 +75,9 @@ HA_KEYS: dict[str, Key] = {
 }
 SECTIONS: dict[str, dict[str, Key]] = {"crs": CRS_KEYS, "ha": HA_KEYS}
 
+# What only a live cluster has: how loads are measured, for example. In a simulation they are the scenario's.
+LIVE_ONLY = ("ha-load-average-window",)
+
 # Percentages that used to be fractions: a value between 0 and 1 is almost certainly an old one.
 ONCE_FRACTIONS = ("ha-auto-rebalance-threshold", "ha-auto-rebalance-margin")
 
@@ -187,6 +190,31 @@ def override(settings: Settings, assignment: str) -> None:
     else:
         section = "crs"
     settings.setdefault(section, {})[name] = check_value(section, name, value, "--set")
+
+
+def override_simulated(settings: Settings, assignment: str) -> None:
+    """Changes settings as `override` does, for a simulation.
+
+    Raises:
+        UserError: as by `override`, or the setting has no effect in a simulation.
+    """
+    override(settings, assignment)
+    name = assignment.partition("=")[0].rpartition(".")[2]
+    refuse_live_only({"crs": {name: None}}, "--set")
+
+
+def refuse_live_only(settings: Settings, origin: str) -> None:
+    """Refuses the settings that a simulation would ignore.
+
+    Raises:
+        UserError: there is one.
+    """
+    for name in LIVE_ONLY:
+        if name in settings.get("crs", {}):
+            raise UserError(
+                f"{origin}: setting '{name}' has no effect in a simulation, whose loads are those that it is given "
+                "at each moment; leave it out"
+            )
 
 
 def warnings_for(settings: Settings) -> list[str]:

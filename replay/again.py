@@ -8,7 +8,7 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.memory import MemoryLog
 from haes.scheduling.usage import DynamicUsage, UsageProblem
-from haes.settings import override
+from haes.settings import override_simulated
 from haes.simulation.measure import measure
 from haes.simulation.run import simulate
 from haes.simulation.scenario import Scenario
@@ -56,7 +56,7 @@ async def run_again(scenario: Scenario, overrides: Sequence[str] = (), since: in
     """
     changed = deepcopy(scenario.settings)
     for assignment in overrides:
-        override(changed, assignment)
+        override_simulated(changed, assignment)
     story = Again()
 
     def prepare(world: World) -> None:

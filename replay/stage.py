@@ -6,7 +6,7 @@ from copy import deepcopy
 from dataclasses import replace
 
 from events.log.memory import MemoryLog
-from haes.settings import BALANCER_OFF, Settings, override
+from haes.settings import BALANCER_OFF, Settings, override_simulated
 from haes.simulation.actions import act, ask
 from haes.simulation.run import simulate
 from haes.simulation.scenario import Scenario
@@ -35,7 +35,7 @@ async def play_again(recording: Recording, overrides: Sequence[str] = ()) -> Aga
     """
     changed = deepcopy(dict(recording.settings))
     for assignment in overrides:
-        override(changed, assignment)
+        override_simulated(changed, assignment)
     story, player = Again(), _Player(recording, changed)
 
     def prepare(world: World) -> None:

@@ -74,6 +74,11 @@ def trouble(state: ClusterState, leases: dict[str, LeaseInfo], now: float | None
         found.append("no manager leads: nothing is decided until one is started")
     elif ARCHIVE_TROUBLE in leader.note:
         found.append(f"archiving does not work, so the stream grows: {leader.note[ARCHIVE_TROUBLE]}")
+    if state.lost_events:
+        found.append(
+            f"the log lost {state.lost_events} events: look at 'haes events --type log.regressed', "
+            "then say 'haes log accept-regression'"
+        )
     found += [
         f"node {node} is {node_state}"
         for node, node_state in sorted(state.nodes.items())
@@ -88,6 +93,12 @@ def trouble(state: ClusterState, leases: dict[str, LeaseInfo], now: float | None
     found += [
         f"{subject} is parked since event {parked.n}: {parked.reason}"
         for subject, parked in sorted(state.parked.items())
+    ]
+    found += [
+        f"{resource} may still run on {node}: start its agent, or say 'haes node confirm-fenced {node}' if it cannot"
+        for resource, nodes in sorted(state.leftovers.items())
+        for node in sorted(nodes)
+        if state.node_state(node) not in {"online", "maintenance"}
     ]
     if state.disarm is not None:
         found.append(f"HA is {state.disarm.state} ({state.disarm.mode})")

@@ -103,8 +103,9 @@ def load_scenario(folder: Path, overrides: list[str] | None = None) -> Scenario:
     scenario.settings = known_settings.check_settings(
         _json(folder / "datacenter.cfg", {}), str(folder / "datacenter.cfg")
     )
+    known_settings.refuse_live_only(scenario.settings, str(folder / "datacenter.cfg"))
     for override in overrides or ():
-        known_settings.override(scenario.settings, override)
+        known_settings.override_simulated(scenario.settings, override)
     scenario.rules = _text(folder / "rules_config")
     scenario.groups = _text(folder / "groups")
     _check_sections(folder, scenario)

@@ -27,6 +27,7 @@ class ClusterState:
         last_online: node -> when it was last seen online, for the fencing delay; known to the present leader only.
         maintenance: nodes that operators took out of service.
         accepted_log: id of the log that an operator accepted although others knew another one, or None.
+        lost_events: events that the log is known to have lost and no operator has accepted to be lost.
         fence_confirmed: nodes of which an operator said that they run nothing any more, until they are back.
         disarm: set while HA is being taken, or is, out of action.
         leader: the node whose manager leads, or None.
@@ -74,6 +75,7 @@ class ClusterState:
         "last_online",
         "leader",
         "leftovers",
+        "lost_events",
         "maintenance",
         "managers",
         "members",
@@ -107,6 +109,7 @@ class ClusterState:
         self.maintenance: set[str] = set()
         self.fence_confirmed: set[str] = set()
         self.accepted_log: str | None = None
+        self.lost_events = 0
         self.disarm: Disarm | None = None
         self.leader: str | None = None
         self.program: str | None = None
@@ -153,6 +156,7 @@ class ClusterState:
         copy.maintenance = set(self.maintenance)
         copy.fence_confirmed = set(self.fence_confirmed)
         copy.accepted_log = self.accepted_log
+        copy.lost_events = self.lost_events
         copy.settings = self.settings  # replaced as a whole, never changed in place
         copy.configurations = dict(self.configurations)
         copy.resources = dict(self.resources)

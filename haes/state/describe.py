@@ -34,6 +34,7 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["maintenance"] = sorted(state.maintenance)
     data["fence_confirmed"] = sorted(state.fence_confirmed)
     data["accepted_log"] = state.accepted_log
+    data["lost_events"] = state.lost_events
     data["disarm"] = None if state.disarm is None else asdict(state.disarm)
     data["settings"] = {section: dict(sorted(values.items())) for section, values in sorted(state.settings.items())}
     data["configurations"] = {name: _shallow(item) for name, item in sorted(state.configurations.items())}

@@ -105,8 +105,14 @@ def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: f
 
 
 def log_accepted(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
-    """`log.accepted`."""
+    """`log.accepted`: what was lost until now is known to a person."""
     state.accepted_log = payload["log_id"]
+    state.lost_events = 0
+
+
+def log_regressed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
+    """`log.regressed`."""
+    state.lost_events += max(0, payload["known_n"] - payload["found_n"])
 
 
 def archive_written(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
@@ -117,6 +123,7 @@ def archive_written(state: ClusterState, _subject: str, payload: Payload, _at: f
 CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "cluster.created": created,
     "log.accepted": log_accepted,
+    "log.regressed": log_regressed,
     "cluster.imported": imported,
     "cluster.membership": membership,
     "settings.changed": settings_changed,

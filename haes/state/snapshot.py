@@ -36,6 +36,7 @@ _PLAIN = (
     "last_online",
     "managers",
     "accepted_log",
+    "lost_events",
     "announced",
     "requests",
     "archived",

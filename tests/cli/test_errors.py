@@ -166,7 +166,6 @@ def test_a_manager_says_where_it_runs(tmp_path: Path, words: list[str], what: st
     assert not (tmp_path / "var").exists()
 
 
-@pytest.mark.xfail(strict=True, reason="a simulation takes the setting and does nothing with it")
 def test_a_setting_without_effect_in_a_simulation_is_refused(folder: Path) -> None:
     """Loads of a simulation are those of the scenario, so a setting about how they are measured is not taken."""
     name = "ha-load-average-window"

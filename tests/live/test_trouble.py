@@ -1,7 +1,5 @@
 """Whatever waits for a person is said by status, and stays said until a person has dealt with it."""
 
-import pytest
-
 from events.envelope import Event
 from events.log.port import LeaseInfo
 from haes.live.manager import LEADER_LEASE
@@ -17,7 +15,6 @@ def _said(state: ClusterState) -> list[str]:
     return trouble(state, LEADS)
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is said of a log that lost its tail")
 def test_a_lost_tail_is_said_until_it_is_accepted() -> None:
     """A log that lost events is trouble until an operator accepts it, however often it did, and across snapshots."""
     regressed = {"generation": 2, "lost": [[61, "resource.relocate", "vm:1"]]}
@@ -34,7 +31,6 @@ def test_a_lost_tail_is_said_until_it_is_accepted() -> None:
     assert not _said(again)
 
 
-@pytest.mark.xfail(strict=True, reason="nothing is said of a node that nobody can clear")
 def test_a_service_that_may_run_on_a_lost_node_is_said() -> None:
     """A service that waits for a node which is away waits for a person; one whose node is there does not."""
     state = ClusterState()
