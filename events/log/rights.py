@@ -3,8 +3,8 @@
 | role | may |
 |---|---|
 | manager | append, hold leases, keep snapshots, read everything, remove requests that were served |
-| agent | append, hold leases, read everything, write samples |
-| operator | read everything; write requests into the stream that bears his name, and nothing else |
+| agent | append, hold leases, read everything, write samples and what services printed |
+| operator | read everything; write requests into the streams that bear his name, and nothing else |
 | auditor | read everything |
 
 Managers and agents append through scripts that check their tokens; a server cannot tell their appends apart, so both
@@ -57,13 +57,14 @@ def rules_for(role: str, cluster: str, user: str, durability: Durability) -> Seq
         return (f"~{everything}", *_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, *prove, "+xdel")
     if role == "agent":
         writes = [keys.events, keys.head, keys.versions, keys.done, keys.results, keys.epochs, keys.sides]
-        writes += [keys.lease("*"), keys.side("telemetry")]
+        writes += [keys.lease("*"), keys.side("telemetry"), keys.side("output")]
         return (
             *(f"~{key}" for key in writes),
             f"%R~{everything}",
             *(*_CONNECT, *_READ, *_APPEND, *_IN_SCRIPTS, *prove),
         )
     if role == "operator":
-        own = f"(~{keys.side('commands:' + user)} ~{keys.sides} +xadd +sadd)"
+        streams = (keys.side("commands:" + user), keys.side("logs:" + user), keys.sides)
+        own = f"({' '.join(f'~{key}' for key in streams)} +xadd +sadd)"
         return (f"%R~{everything}", *_CONNECT, *_READ, own)
     return (f"%R~{everything}", *_CONNECT, *_READ)

@@ -22,6 +22,7 @@ class Command:
 GROUPS: dict[str, dict[str, Command]] = {
     "see how it is and what happens": {
         "status": Command("status", "show how the cluster is right now"),
+        "logs": Command("logs", "show what a service prints, wherever it runs"),
         "events": Command("events", "show the events of the stream"),
         "web": Command("web", "show the cluster as it is and as it was, in a browser"),
         "rebalance": Command("rebalance", "the balancer: status, advice, retrying what failed", alone="status"),

@@ -26,6 +26,7 @@ from haes.live.decision import Decision
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
 from haes.live.outage import Outage, pause_unless
+from haes.live.said import answer_for_ever
 from haes.live.seen import SeenFile
 from haes.live.telemetry import publish
 from haes.live.version import PROGRAM_VERSION
@@ -205,7 +206,8 @@ class AgentWorker(Worker):
             batch.emit("resource.stray_stopped", resource, about=because, node=self.node, because=because)
 
     def _tasks(self) -> list[tuple[str, Coroutine[Any, Any, None]]]:
-        return [("telemetry", self._measure_for_ever()), ("checks", self._check_for_ever())]
+        answers = answer_for_ever(self.log.side, self.node, self._live, self.replica.outage.begin)
+        return [("telemetry", self._measure_for_ever()), ("checks", self._check_for_ever()), ("output", answers)]
 
     def _pause(self) -> float:
         return self._round_due - boottime()

@@ -47,6 +47,9 @@ class LiveNode(Protocol):
     def forget_ends(self, runs: Collection[str]) -> None:
         """The ends of these runs are on record: they need not be told again."""
 
+    def said(self, resource: str, lines: int, after: str) -> tuple[list[str], str]:
+        """Returns what a service printed last here, or after a position that this returned before; and the position."""
+
     def check(self) -> None:
         """Asks services whose check is due whether they are well, and ends those that say no too often in a row."""
 

@@ -85,6 +85,10 @@ class PretendNode:
         with self._lock:
             return dict.fromkeys(self._read()["services"], True)
 
+    def said(self, _resource: str, _lines: int, after: str) -> tuple[list[str], str]:
+        """See LiveNode: what pretends to run prints nothing."""
+        return [], after
+
     def check(self) -> None:
         """See LiveNode."""
 

@@ -71,6 +71,11 @@ class RealNode:
         self._processes.forget_ends(runs)
         self._pretended.forget_ends(runs)
 
+    def said(self, resource: str, lines: int, after: str) -> tuple[list[str], str]:
+        """See LiveNode."""
+        known = resource.partition(":")[0] in self._processes.kinds
+        return (self._processes if known else self._pretended).said(resource, lines, after)
+
     def check(self) -> None:
         """See LiveNode."""
         self._processes.check()

@@ -312,6 +312,10 @@ class SimulatedNode:
         """See LiveNode."""
         self._ask("recorded", runs=sorted(runs))
 
+    def said(self, _resource: str, _lines: int, after: str) -> tuple[list[str], str]:
+        """See LiveNode."""
+        return [], after
+
     def check(self) -> None:
         """See LiveNode."""
 

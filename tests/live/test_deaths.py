@@ -1,5 +1,6 @@
 """What becomes of a service that ends by itself, with real processes: it goes on record, once, with how and why."""
 
+import asyncio
 import json
 import os
 import re
@@ -14,10 +15,12 @@ from events.history import History
 from haes.drivers.process.client import KeeperAway
 from haes.live.failing import failing_services
 from haes.live.requests import send_request
+from haes.live.said import fetch
 from haes.live.status import read_status
 from haes.state.cluster import ClusterState
 from replay.explain import explain_resource
 from tests.live.services import ProcessWorld
+from tests.live.world import LIMIT
 
 DIES = "echo one; echo 'password=hunter2'; echo two >&2; sleep 0.7; exit 3"
 
@@ -165,7 +168,7 @@ async def test_whoever_looks_is_told_how_a_service_fails(world: ProcessWorld) ->
         r"failing: killed by SIGKILL, 1 restart in \d+ s, next try in 1?\d s", live["failing"]["process:a"]
     )
     explanation, _ = await explain_resource(History(world.log), "process:a")
-    text = explanation.to_text()
+    text = "\n".join(explanation.to_lines())
     assert text.count("ended by itself on node1 after") == 2
     assert "it failed: killed by SIGKILL, 2 times in" in text
     # An hour later it is the same whether it ran well meanwhile.
@@ -179,3 +182,24 @@ async def test_whoever_looks_is_told_how_a_service_fails(world: ProcessWorld) ->
 
 def _deaths(state: ClusterState) -> int:
     return len(state.services["process:a"].deaths) if "process:a" in state.services else 0
+
+
+async def test_what_a_service_prints_is_shown_wherever_it_runs(world: ProcessWorld) -> None:
+    """Its last lines, then what is new; a node without an agent does not answer, and what is no request does no harm."""
+    command = ["sh", "-c", "echo one; echo 'key: \x1b[31mred'; sleep 0.3; echo three; exec sleep 1000"]
+    world.given = {"process:a": {"node": "node2", "command": command}}
+    await world.all()
+    await world.until(world.at_rest, "it runs")
+    await world.log.side.add("logs:eve", {"node": "node2", "resource": "process:a", "lines": "x"}, keep=9)
+    piece = await fetch(world.log.side, "eve", "node2", "process:a", 2)
+    assert piece is not None
+    assert piece.lines in {("one", "key: red"), ("key: red", "three")}
+    lines = list(piece.lines)
+    async with asyncio.timeout(LIMIT):
+        while "three" not in lines:
+            piece = await fetch(world.log.side, "eve", "node2", "process:a", 2, piece.position)
+            assert piece is not None
+            lines += piece.lines
+    assert lines[-2:] == ["key: red", "three"]
+    await world.kill("agent node1")
+    assert await fetch(world.log.side, "eve", "node1", "process:a", 2) is None

@@ -17,6 +17,7 @@ from haes.drivers.port import Emit, ServiceEnd
 from haes.drivers.process.client import KeeperClient, KeeperRefused, RightRefused
 from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.load import LoadMeter
+from haes.drivers.process.said import read_said
 from haes.drivers.process.tail import clean, secrets_of
 
 _log = logging.getLogger(__name__)
@@ -110,6 +111,16 @@ class ProcessNode:
         """The ends of these runs are on record."""
         self._keeper.act("recorded", runs=sorted(runs))
 
+    def said(self, resource: str, lines: int, after: str) -> tuple[list[str], str]:
+        """Returns what a service printed last here, or after a position; and the position after it."""
+        definition = self._define(resource)
+        if definition is None:
+            return [], after
+        return read_said(self._output(resource), lines, after, secrets_of(definition.environment))
+
+    def _output(self, resource: str) -> Path:
+        return self._directory / f"{resource.replace(':', '-')}.log"
+
     def _end(self, item: dict[str, Any]) -> ServiceEnd:
         status, definition = item["status"], self._define(item["resource"])
         secrets = [] if definition is None else secrets_of(definition.environment)
@@ -152,7 +163,7 @@ class ProcessNode:
                 command=list(definition.command),
                 environment=dict(definition.environment),
                 directory=definition.directory or str(self._directory.absolute()),
-                output=str((self._directory / f"{resource.replace(':', '-')}.log").absolute()),
+                output=str(self._output(resource).absolute()),
                 keep=definition.keep,
             )
         except RightRefused:

@@ -54,7 +54,14 @@ def masked(line: str, secrets: Collection[str] = ()) -> str:
     return _LONG_WORD.sub(MASK, line)
 
 
-def clean(data: bytes, secrets: Collection[str] = (), *, whole: bool = True, lines: int = LINES) -> list[str]:
+def clean(
+    data: bytes,
+    secrets: Collection[str] = (),
+    *,
+    whole: bool = True,
+    lines: int = LINES,
+    length: int = LINE_LENGTH,
+) -> list[str]:
     """Returns the last lines of an output.
 
     Args:
@@ -62,6 +69,7 @@ def clean(data: bytes, secrets: Collection[str] = (), *, whole: bool = True, lin
         secrets: values that must not be shown.
         whole: the bytes begin with a line; otherwise the first one may be the second half of a secret and is dropped.
         lines: how many.
+        length: characters of one line.
     """
     found = []
     texts = re.split(r"\r\n|[\n\r\v\f\x85\u2028\u2029]", data.decode(errors="replace"))
@@ -71,6 +79,6 @@ def clean(data: bytes, secrets: Collection[str] = (), *, whole: bool = True, lin
         begins = bool(_PRIVATE_BEGIN.search(line))
         private = private or begins
         if line:
-            found.append((MASK if private else masked(line, secrets))[:LINE_LENGTH])
+            found.append((MASK if private else masked(line, secrets))[:length])
         private = private and not _PRIVATE_END.search(line)
     return found[-lines:]
