@@ -5,6 +5,7 @@ from typing import Any
 
 from events.envelope import Event
 from events.errors import UserError
+from haes.journal.balance_words import left_out
 from replay.moments import say_moment
 
 _ENDS = frozenset({"balance.moved", "balance.failed", "balance.dropped", "balance.motion_refused"})
@@ -43,28 +44,8 @@ def explain_motion(event: Event) -> list[str]:
         for item in payload["alternatives"]
     ] or ["    none"]
     lines.append("  left out were:")
-    lines += [f"    {_left_out(item)}" for item in payload["excluded"]] or ["    none"]
+    lines += [f"    {left_out(item, say_moment)}" for item in payload["excluded"]] or ["    none"]
     return lines
-
-
-def _left_out(item: dict[str, Any]) -> str:
-    where = "everywhere" if item["target"] is None else f"to {item['target']}"
-    match item["reason"]:
-        case "cooldown":
-            why = f"rests until {say_moment(item['until'])}"
-        case "backoff":
-            end = f"until {say_moment(item['until'])}" if "until" in item else f"until series {item['first_series']}"
-            why = f"failed {item['attempts']} times ({item['why']}), {end}"
-        case "preflight":
-            why = f"cannot work: {item['why']}"
-        case "ceiling":
-            why = f"would fill the node to {item['percent']}%"
-        case "flag":
-            why = "auto-rebalance is 0"
-        case _:
-            why = "its load was not measured"
-    member = "" if item["resource"] == item["leader"] else f" (member {item['resource']})"
-    return f"{item['leader']}{member} {where}: {why}"
 
 
 def motion_ends(events: Iterable[Event], motion: Event) -> list[dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Why the balancer did nothing in a stretch of a stream: what stood in its way, how often and for how long."""
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from events.envelope import Event
 from events.history import History
 from haes import settings
+from haes.journal.balance_words import left_out, why_left_out, why_nothing
 from haes.state.cluster import ClusterState
 from haes.state.fold import apply_event
 from haes.state.restore import replay_state
@@ -39,7 +41,9 @@ class Quiet:
         motions: motions that the balancer issued in it.
         reasons: reason -> how often and how long, longest first.
         timeline: (time, number of the event, what was said).
+        standing: the refusal that was said before the stretch and held when it began, in the same form, or None.
         left_out: reason -> pairs or bundles that the balancer left out when it looked for a motion.
+        last_left_out: what the balancer left out when it looked last, in words.
         imbalance: the last one on record, percent, and its time; None when there is none.
         threshold: percent, at the end.
         rests: what still stands in the way at the end.
@@ -50,7 +54,9 @@ class Quiet:
     motions: int = 0
     reasons: dict[str, Reason] = field(default_factory=dict)
     timeline: list[tuple[float, int, str]] = field(default_factory=list)
+    standing: tuple[float, int, str] | None = None
     left_out: dict[str, int] = field(default_factory=dict)
+    last_left_out: list[str] = field(default_factory=list)
     imbalance: tuple[float, float] | None = None
     threshold: float = 0
     rests: list[str] = field(default_factory=list)
@@ -66,7 +72,11 @@ class Quiet:
                 for name, reason in self.reasons.items()
             ],
             "timeline": [{"at": at, "n": n, "text": text} for at, n, text in self.timeline],
+            "standing": None
+            if self.standing is None
+            else {"at": self.standing[0], "n": self.standing[1], "text": self.standing[2]},
             "left_out": self.left_out,
+            "last_left_out": self.last_left_out,
             "imbalance": None if self.imbalance is None else {"percent": self.imbalance[0], "at": self.imbalance[1]},
             "threshold": self.threshold,
             "rests": self.rests,
@@ -83,14 +93,23 @@ class Quiet:
         ]
         for name, reason in self.reasons.items():
             times = f"{reason.times} time" + ("" if reason.times == 1 else "s")
-            lines.append(f"  {say_span(reason.seconds):>8}  {name}, {times}")
+            lines.append(f"  {say_span(reason.seconds):>8}  {_reason_in_words(name)}, {times}")
         known = "none is on record"
         if self.imbalance is not None:
             known = f"{self.imbalance[0]:.1f}% when last put on record, at {say_moment(self.imbalance[1])}"
         lines += ["", f"Imbalance: {known}; threshold {self.threshold:g}%", "", "What was said:"]
-        lines += [f"  {say_moment(at):>8}  {text}" for at, _, text in self.timeline] or ["  nothing"]
+        told = [f"  {say_moment(at):>8}  {text}" for at, _, text in self.timeline]
+        if self.standing is not None:
+            at, _, text = self.standing
+            told.insert(0, f"  {say_moment(at):>8}  {text} (said before, and it held)")
+        lines += told or ["  nothing"]
         lines += ["", "What was left out when a motion was looked for:"]
-        lines += [f"  {name}, {count} times" for name, count in self.left_out.items()] or ["  nothing"]
+        lines += [
+            f"  {why_left_out(name)}, {count} time" + ("" if count == 1 else "s")
+            for name, count in self.left_out.items()
+        ] or ["  nothing"]
+        lines += ["", "What was left out the last time:"]
+        lines += [f"  {text}" for text in self.last_left_out] or ["  nothing"]
         lines += ["", "What still stands in the way:"]
         lines += [f"  {rest}" for rest in self.rests] or ["  nothing"]
         return lines
@@ -112,7 +131,14 @@ async def explain_quiet(history: History, before: int, since: float, last: int |
     async with aclosing(wanted_events(history, lambda type_, _: type_.startswith(b"balance."), before)) as events:
         async for event in events:
             _measure(quiet, event)
-    left_out: Counter[str] = Counter()
+            if event.type == "balance.refused" and event.n <= before:
+                quiet.standing = (event.at, event.n, _refused(event.payload))
+    if state.balance.refusal is None:
+        # Something was done after it.
+        quiet.standing = None
+    else:
+        _leave_out(quiet, state.balance.refusal[1].get("excluded", ()))
+    counts: Counter[str] = Counter()
     standing = _standing(state)
     begin = since
     _count(quiet, standing)
@@ -120,7 +146,7 @@ async def explain_quiet(history: History, before: int, since: float, last: int |
         async for event in events:
             apply_event(state, event)
             _measure(quiet, event)
-            _note(quiet, left_out, event)
+            _note(quiet, counts, event)
             now = _standing(state)
             if now != standing:
                 at = max(since, event.at)
@@ -132,7 +158,7 @@ async def explain_quiet(history: History, before: int, since: float, last: int |
     # What lasted no time at all is a step within one round, not a reason; unless there is nothing else.
     lasting = [item for item in quiet.reasons.items() if item[1].seconds] or list(quiet.reasons.items())
     quiet.reasons = dict(sorted(lasting, key=lambda item: (-item[1].seconds, item[0])))
-    quiet.left_out = dict(left_out.most_common())
+    quiet.left_out = dict(counts.most_common())
     quiet.threshold = settings.crs(state.settings, "ha-auto-rebalance-threshold")
     quiet.rests = _rests(state)
     return quiet
@@ -160,21 +186,20 @@ def _standing(state: ClusterState) -> str:
     return WAITING if memory.refusal is None else memory.refusal[0].replace("_", " ")
 
 
-def _note(quiet: Quiet, left_out: Counter[str], event: Event) -> None:
+def _note(quiet: Quiet, counts: Counter[str], event: Event) -> None:
     payload = event.payload
     match event.type:
         case "balance.refused":
-            shown = ", ".join(
-                f"{key} {_shown(key, value)}"
-                for key, value in payload["details"].items()
-                if key in {"imbalance", "resource", "until"}
-            )
-            text = payload["reason"].replace("_", " ") + (f" ({shown})" if shown else "")
-            left_out.update(item["reason"] for item in payload["details"].get("excluded", ()))
+            text = _refused(payload)
+            if "excluded" in payload["details"]:
+                excluded = payload["details"]["excluded"]
+                counts.update(item["reason"] for item in excluded)
+                _leave_out(quiet, excluded)
         case "balance.motion":
             quiet.motions += 1
             text = f"motion {payload['number']} of {payload['leader']} to {payload['target']}"
-            left_out.update(item["reason"] for item in payload["excluded"])
+            counts.update(item["reason"] for item in payload["excluded"])
+            _leave_out(quiet, payload["excluded"])
         case "balance.moved" | "balance.failed" | "balance.dropped" | "balance.paused" | "balance.resumed":
             text = f"{event.type.partition('.')[2]}: {event.about}"
         case "leader.elected" | "settings.changed" | "disarm.requested" | "arm.requested":
@@ -184,10 +209,17 @@ def _note(quiet: Quiet, left_out: Counter[str], event: Event) -> None:
     quiet.timeline.append((event.at, event.n, text))
 
 
-def _shown(key: str, value: Any) -> str:
-    if key == "imbalance":
-        return f"{value * 100:.1f}%"
-    return say_moment(value) if key == "until" and isinstance(value, int | float) else str(value)
+def _refused(payload: Mapping[str, Any]) -> str:
+    return why_nothing(payload["reason"], payload["details"], say_moment)
+
+
+def _leave_out(quiet: Quiet, excluded: Iterable[Mapping[str, Any]]) -> None:
+    quiet.last_left_out = [left_out(item, say_moment) for item in excluded]
+
+
+def _reason_in_words(name: str) -> str:
+    """Returns a reason that lasted; its details were others at other times, so they are not part of it."""
+    return name if name in {NO_LEADER, OFF, MOVING, WAITING} else why_nothing(name.replace(" ", "_"), {}, say_moment)
 
 
 def _rests(state: ClusterState) -> list[str]:

@@ -3,9 +3,11 @@
 Everything here is derived from a state alone; nothing is read and nothing is printed.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from haes.journal.balance_words import left_out, why_nothing
 from haes.state.cluster import ClusterState
 from haes.state.describe import describe_balance
 from replay.moments import say_moment, say_time
@@ -217,24 +219,32 @@ def balance_tables(state: ClusterState) -> list[Table]:
         ),
         Table(
             "The balancer did nothing last time because",
-            ("reason", "details"),
-            [] if refusal is None else [(refusal[0], _details(refusal[1]))],
+            ("why",),
+            [] if refusal is None else [(why_nothing(refusal[0], _mapping(refusal[1]), say_moment),)],
             "it acted, or never looked",
         ),
+        *_refusal_tables({} if refusal is None else _mapping(refusal[1])),
         *([Table("Advice", ("resource", "to"), [advice], "none")] if advice is not None else []),
     ]
 
 
-def _details(details: Any) -> str:
-    if not isinstance(details, dict):
-        return str(details)
-    return ", ".join(f"{key} {_detail(key, value)}" for key, value in details.items() if value not in (None, [], {}))
+def _refusal_tables(details: Mapping[str, Any]) -> list[Table]:
+    """Returns what the balancer looked at when it did nothing, where that is on record."""
+    best, excluded = details.get("best") or (), details.get("excluded") or ()
+    found = []
+    if best:
+        rows: list[tuple[str, ...]] = [
+            (item["resource"], item["source"], item["target"], f"{item['after'] * 100:.1f}%") for item in best
+        ]
+        found.append(Table("The best motion then", ("resource", "from", "to", "imbalance after"), rows, "none"))
+    if excluded:
+        rows = [(left_out(item, say_moment),) for item in excluded]
+        found.append(Table("Left out then", ("what, and why",), rows, "nothing"))
+    return found
 
 
-def _detail(key: str, value: Any) -> str:
-    if key == "imbalance" and isinstance(value, float):
-        return f"{value * 100:.1f}%"
-    return _text(value)
+def _mapping(details: Any) -> Mapping[str, Any]:
+    return details if isinstance(details, Mapping) else {}
 
 
 def headline(state: ClusterState) -> str:

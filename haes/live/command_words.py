@@ -7,6 +7,7 @@ from typing import Any
 from events.envelope import Event
 from haes.exit_codes import INVALID_PARAMETER, UNKNOWN_COMMAND, UNKNOWN_KIND, UNKNOWN_RESOURCE, WRONG_NODE
 from haes.journal import journal_lines
+from haes.journal.balance_words import why_nothing
 
 # Why a start or a stop failed, by the exit code of the job; others are named by their number.
 _EXIT_CODES = {
@@ -118,11 +119,11 @@ def why_exited(exit_code: int) -> str:
     return _EXIT_CODES.get(exit_code, f"exit code {exit_code}")
 
 
-def advice(event: Event) -> str | None:
-    """Returns what the balancer would do, if an event says that."""
-    if event.type != "balance.advised":
-        return None
+def advice(event: Event) -> str:
+    """Returns what the balancer would do, from `balance.advised`, or why nothing, from `balance.refused`."""
     payload = event.payload
+    if event.type != "balance.advised":
+        return f"nothing: {why_nothing(payload['reason'], payload['details'], lambda at: f'{at:.0f}')}"
     return _ADVICE.format_map({**payload, "before": payload["before"] * 100, "after": payload["after"] * 100})
 
 

@@ -74,7 +74,7 @@ class CommandWatch:
         if self.verb == _ASKS_FOR_ADVICE:
             # It belongs to the same round, and may come a moment later.
             said = self.advice
-            return None if said is None else Outcome(End.DONE, advice(said) or f"nothing: {said.payload['reason']}")
+            return None if said is None else Outcome(End.DONE, advice(said))
         effect = self._effect_of_command(self.number)
         if isinstance(effect, AtOnce):
             return effect.outcome(state)

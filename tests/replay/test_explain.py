@@ -42,6 +42,20 @@ async def test_the_reasons_fill_the_whole_stretch() -> None:
     assert list(quiet.reasons) == ["balanced"]
     assert quiet.reasons["balanced"].times == 1
     assert quiet.timeline == []
+    assert quiet.standing is not None
+    assert quiet.standing[:2] == (last.at, last.n)
+    assert [line for line in quiet.to_lines() if "the load is balanced, imbalance" in line and "(said before" in line]
+
+
+async def test_the_ceiling_is_named_however_long_ago_it_was_met() -> None:
+    """What a refusal left out stands in the explanation of every stretch in which it held, with its setting."""
+    story = await _failing(max_target_load=1)
+    last = story.of("balance.refused")[-1]
+    assert last.payload["reason"] == "everything_excluded"
+    for since in (0, last.at + 1, story.state.at + 100):
+        told = "\n".join((await _quiet(story, since)).to_lines())
+        assert "everything that could move is left out" in told
+        assert "over its ceiling (ha-auto-rebalance-max-target-load)" in told
 
 
 async def test_what_was_said_and_left_out_is_counted() -> None:
@@ -52,7 +66,7 @@ async def test_what_was_said_and_left_out_is_counted() -> None:
     texts = [text for _, _, text in quiet.timeline]
     assert "motion 1 of vm:1 to node2" in texts
     assert "failed: vm:1 to node2, attempt 1" in texts
-    assert [text for text in texts if text.startswith("balanced (imbalance ")]
+    assert [text for text in texts if text.startswith("the load is balanced, imbalance ")]
     excluded = [item for event in story.of("balance.motion") for item in event.payload["excluded"]]
     assert quiet.left_out["backoff"] == sum(item["reason"] == "backoff" for item in excluded) >= 1
     assert quiet.reasons[MOVING].seconds > 0
