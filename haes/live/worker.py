@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from events.envelope import Event
-from events.errors import Fenced, LogFault, LogTruncated, LogUnavailable, StaleDecision
+from events.errors import Fenced, LogFault, LogMissing, LogTruncated, LogUnavailable, StaleDecision
 from events.log.port import EventLog
 from events.readers import position_note
 from haes.configuration.cluster import Intervals
@@ -181,7 +181,7 @@ class Worker(ABC):
                     said = True
             except Stopped:
                 return
-            except LogUnavailable as error:
+            except (LogUnavailable, LogMissing) as error:
                 self.replica.outage.begin(error)
             await pause_unless(self._stop, LEASE_INTERVAL)
 
@@ -202,6 +202,11 @@ class Worker(ABC):
                     self._note_position()
             except LogUnavailable as error:
                 self.replica.outage.begin(error, _LEASES)
+                pause = RETRY_INTERVAL
+            except LogFault as fault:
+                # The log itself is gone; whoever reads it next meets that, too, and knows what to do.
+                self._fault = fault
+                self._wake.set()
                 pause = RETRY_INTERVAL
             if not self.lease.valid():
                 # Whoever waits for the lease to be there or to be over is told.
