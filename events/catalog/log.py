@@ -9,6 +9,12 @@ declare(
 )
 declare("log.accepted", "n log_id", meaning="an operator accepts the log as it is, whatever it lost")
 declare(
+    "log.restored",
+    "log_id generation n known_n sources lost discarded",
+    meaning="an operator put a log together anew, up to event n of known_n; lost: [n, type, subject] of those known; "
+    "discarded: type -> number of events of another log that lay there",
+)
+declare(
     "log.unreadable",
     "type newer reason",
     meaning="stands in, when read, for an event that this program cannot understand; never written",

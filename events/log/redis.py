@@ -12,7 +12,7 @@ from redis.exceptions import NoPermissionError, ResponseError
 
 from events.codec import encode_for_append
 from events.envelope import Event
-from events.errors import Fenced, HaesError, LogConflict, LogForked, LogUnavailable, UserError
+from events.errors import Fenced, HaesError, LogConflict, LogForked, LogMissing, LogUnavailable, UserError
 from events.ids import new_id
 from events.log import scripts
 from events.log.checks import check_batch, fenced, held_by, missing, stale
@@ -34,7 +34,7 @@ from events.log.redis_bulk import bulk_entries
 from events.log.redis_client import Call, Server, ask
 from events.log.redis_errors import CLIENT_ERRORS, hide_password, is_unanswered, translate, translated
 from events.log.redis_fitness import check_server
-from events.log.redis_keys import keys_of
+from events.log.redis_keys import Keys, keys_of
 from events.log.redis_reader import StreamReader
 from events.log.redis_side import RedisSideStreams
 from events.log.side import SideStreams
@@ -62,7 +62,13 @@ def _in_groups(batches: Sequence[Batch]) -> Iterator[list[Batch]]:
 
 
 class RedisLog(EventLog):
-    """A log on a Redis server."""
+    """A log on a Redis server.
+
+    Attributes:
+        whole: it opens only when it has its events, and is created where there is none; False for whoever mends it.
+    """
+
+    whole = True
 
     def __init__(self, url: str, cluster: str, *, durability: str = LOCAL) -> None:
         """Prepares a log; `open` connects it.
@@ -97,7 +103,11 @@ class RedisLog(EventLog):
                 self.warnings = await check_server(server, self._durability)
                 await self._prepare(server)
                 # Reads the stream once: it must be one, and be there when the head says so.
-                await reader.ends()
+                try:
+                    await reader.ends()
+                except LogMissing:
+                    if self.whole:
+                        raise
         except BaseException:
             await server.close()
             raise
@@ -313,6 +323,16 @@ class RedisLog(EventLog):
             await self._server.execute("HDEL", self._keys.snapshot, n)
 
     @property
+    def keys(self) -> Keys:
+        """The keys of this log."""
+        return self._keys
+
+    @property
+    def server_of_log(self) -> Server:
+        """The server, while the log is open."""
+        return self._server
+
+    @property
     def _server(self) -> Server:
         return self._parts[0]
 
@@ -402,7 +422,7 @@ class RedisLog(EventLog):
     async def _create(self, server: Server) -> None:
         """Creates the head where there is no log."""
         leases = await server.execute("HKEYS", self._keys.epochs)
-        keys, arguments = self._create_arguments(leases, new_id(), server.run_id or "")
+        keys, arguments = self._create_arguments(leases, new_id() if self.whole else "", server.run_id or "")
         status, *rest = await server.run(scripts.CREATE, keys, arguments)
         if status == b"FOREIGN":
             raise UserError(

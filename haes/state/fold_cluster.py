@@ -105,7 +105,7 @@ def command_settled(state: ClusterState, _subject: str, payload: Payload, _at: f
 
 
 def log_accepted(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
-    """`log.accepted`: what was lost until now is known to a person."""
+    """`log.accepted`, `log.restored`: whoever knew another log goes on; what was lost is known to a person."""
     state.accepted_log = payload["log_id"]
     state.lost_events = 0
 
@@ -124,6 +124,7 @@ CLUSTER_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]]
     "cluster.created": created,
     "log.accepted": log_accepted,
     "log.regressed": log_regressed,
+    "log.restored": log_accepted,
     "cluster.imported": imported,
     "cluster.membership": membership,
     "settings.changed": settings_changed,

@@ -71,6 +71,7 @@ class LiveCluster:
         settings: of the `crs` section.
         extra: service -> further lines of its table.
         archive: where the leader keeps old events, None to let it keep everything in the stream.
+        agent_lease: seconds after which a node that cannot reach the log loses its services.
     """
 
     folder: Path
@@ -82,6 +83,7 @@ class LiveCluster:
     settings: dict[str, object] = field(default_factory=dict)
     extra: dict[str, str] = field(default_factory=dict)
     archive: Path | None = None
+    agent_lease: float = AGENT_LEASE
     name: str = "chaos"
     environment: dict[str, dict[str, str]] = field(default_factory=dict)
     processes: dict[tuple[str, str], asyncio.subprocess.Process] = field(default_factory=dict)
@@ -104,7 +106,7 @@ class LiveCluster:
             round=ROUND,
             agent_round=AGENT_ROUND,
             leader_lease=LEADER_LEASE,
-            agent_lease=AGENT_LEASE,
+            agent_lease=self.agent_lease,
             fence_delay=FENCE_DELAY,
         )
         text += "".join(f'[nodes.{node}]\ncpus = 4\nmemory = "1 GiB"\n' for node in self.nodes)
