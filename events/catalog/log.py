@@ -21,5 +21,10 @@ declare(
 )
 declare("log.foreign", "reason", meaning="stands in, when read, for an entry that is no event; never written")
 declare(
+    "subject.parked",
+    "reason",
+    meaning="the leader cannot decide about the subject and leaves it alone until an operator lets it go on",
+)
+declare(
     "subject.unparked", "n reason", meaning="an operator lets a parked subject go on without what could not be applied"
 )

@@ -17,7 +17,7 @@ class Exclusion:
         leader: the bundle's label.
         resource: the member that is the reason.
         target: the target left out, or None for all.
-        reason: flag, cooldown, sample, backoff, preflight or ceiling.
+        reason: parked, flag, cooldown, sample, backoff, preflight or ceiling.
         details: until when, after how many attempts, and so on.
     """
 
@@ -84,6 +84,8 @@ def _excluded_as_a_whole(round_: Round, bundle: StandingBundle) -> Exclusion | N
     # A load that was not measured is not a load of zero.
     samples = round_.loads.resource_loads if round_.state.scheduler == "dynamic" else round_.loads.limits
     for member in bundle.members:
+        if member in round_.state.parked:
+            return Exclusion(bundle.leader, member, None, "parked", {})
         configuration = round_.state.configurations.get(member)
         if configuration is not None and not configuration.auto_rebalance:
             return Exclusion(bundle.leader, member, None, "flag", {})

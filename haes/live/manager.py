@@ -7,14 +7,17 @@ import asyncio
 import copy
 import logging
 import math
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from events.codec import encode_for_append
 from events.envelope import Event
 from events.errors import HaesError
 from events.log.port import EventLog, LeaseInfo
 from haes import settings
+from haes.bounds import shown_error
 from haes.clock import boottime
 from haes.configuration.cluster import Intervals
 from haes.live import presence
@@ -28,7 +31,7 @@ from haes.live.seen import SeenFile
 from haes.live.telemetry import LoadWindow
 from haes.live.version import PROGRAM_VERSION
 from haes.live.worker import LEASE_INTERVAL, Worker
-from haes.manager.inputs import Claim, Request, RoundInputs
+from haes.manager.inputs import Claim, Request, RoundInputs, Undecidable
 from haes.manager.process import ManagerProcess
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
@@ -80,6 +83,22 @@ def _copy(process: ManagerProcess) -> ManagerProcess:
     twin = copy.copy(process)
     twin.leader = copy.copy(process.leader)
     return twin
+
+
+def _check_encodable(batch: Batch) -> None:
+    """Makes sure that every event can be stored.
+
+    Raises:
+        Undecidable: one cannot; the resource that it is about is to blame.
+    """
+    assert batch.state is not None  # noqa: S101 - managers decide on a working copy
+    for event in batch.events:
+        try:
+            encode_for_append(event)
+        except Exception as error:
+            if event.subject not in batch.state.resources:
+                raise
+            raise Undecidable(event.subject, shown_error(error)) from error
 
 
 class ManagerWorker(Worker):
@@ -249,14 +268,25 @@ class ManagerWorker(Worker):
         if not early:
             window = float(settings.crs(self.replica.state.settings, "ha-load-average-window"))
             await self._window.read(self.log.side, window)
-        batch = await self._batch(right)
-        # A decision that comes to nothing must leave nothing behind in the process that made it.
-        process, port, wanted = _copy(self._process), _Port(claim), set[str]()
-        state = self.replica.state
-        if right.lease is self._leader:
-            self._say_what_was_lost(batch)
-        process.round(batch, port, lambda: self._inputs(process, batch, leases, requests, wanted, early=early))
-        behind = not_understood(batch.events, state, leases)
+        undecidable: dict[str, str] = {}
+        while True:
+            batch = await self._batch(right)
+            # A decision that comes to nothing must leave nothing behind in the process that made it.
+            process, port, wanted = _copy(self._process), _Port(claim), set[str]()
+            if right.lease is self._leader:
+                self._say_what_was_lost(batch)
+            inputs = partial(self._inputs, process, batch, leases, requests, wanted, undecidable, early=early)
+            try:
+                process.round(batch, port, inputs)
+                _check_encodable(batch)
+            except Undecidable as error:
+                if error.resource in undecidable:
+                    raise
+                _log.exception("nothing can be decided about %s, it is parked: %s", error.resource, error.problem)
+                undecidable[error.resource] = error.problem
+            else:
+                break
+        behind = not_understood(batch.events, self.replica.state, leases)
         if behind:
             await self._wait_for_upgrade(behind)
             return
@@ -308,6 +338,7 @@ class ManagerWorker(Worker):
         leases: dict[str, LeaseInfo],
         requests: list[Request],
         wanted: set[str],
+        undecidable: Mapping[str, str],
         *,
         early: bool,
     ) -> RoundInputs:
@@ -329,6 +360,7 @@ class ManagerWorker(Worker):
             previous_round_at=None if leader is None else leader.previous_round_at,
             streak=0 if leader is None else leader.streak,
             requests=requests,
+            undecidable=undecidable,
             fence_delay=self._intervals.fence_delay,
             early=early,
             outside=True,

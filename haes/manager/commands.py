@@ -33,6 +33,8 @@ def _try(round_: Round, command: Command) -> str | None:
         _serve(replace(round_, state=state, batch=batch), command)
         for event in batch.events:
             encode_for_append(event)
+            if event.subject in state.parked:
+                return f"{event.subject} is parked: {state.parked[event.subject].reason}"
     except Exception as error:  # noqa: BLE001 - whatever it is, it is this command's alone
         return shown_error(error)
     return None

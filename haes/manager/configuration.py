@@ -38,6 +38,7 @@ def configure(round_: Round, command: Command) -> None:
         reject(round_, command, "not_allowed", problem=problem)
         return
     cause = f"command/{command.id}"
+    _unpark(round_, resource, cause)
     round_.batch.emit("resource.configured", resource, about=command.verb, cause=cause, changes=changes)
     done(round_, command)
 
@@ -48,13 +49,23 @@ def _may_still_run(round_: Round, resource: str) -> list[str]:
     return sorted(round_.state.leftovers.get(resource, frozenset()) | (set() if record is None else {record.node}))
 
 
+def _unpark(round_: Round, resource: str, cause: str) -> None:
+    """Lets a parked resource go on: who configures it anew mends it, unless it takes a newer program to understand."""
+    parked = round_.state.parked.get(resource)
+    if parked is not None and not parked.newer:
+        about = f"event {parked.n} skipped"
+        round_.batch.emit("subject.unparked", resource, about=about, cause=cause, n=parked.n, reason=parked.reason)
+
+
 def unconfigure(round_: Round, command: Command) -> None:
     """`unconfigure RESOURCE`: takes a resource out of the cluster."""
     (resource,) = command.arguments
     if resource not in round_.state.configurations:
         reject(round_, command, "no_such_resource")
         return
-    round_.batch.emit("resource.unconfigured", resource, cause=f"command/{command.id}")
+    cause = f"command/{command.id}"
+    _unpark(round_, resource, cause)
+    round_.batch.emit("resource.unconfigured", resource, cause=cause)
     done(round_, command)
 
 

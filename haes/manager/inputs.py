@@ -11,6 +11,19 @@ from haes.scheduling.stats import NodeStats, ResourceStats
 FENCE_DELAY = 60
 
 
+class Undecidable(Exception):
+    """A round cannot be decided because of one resource; it can without it.
+
+    Attributes:
+        resource: the resource.
+        problem: why, in a line.
+    """
+
+    def __init__(self, resource: str, problem: str) -> None:
+        super().__init__(f"{resource}: {problem}")
+        self.resource, self.problem = resource, problem
+
+
 class Claim(Enum):
     """The answer to a claim for a cluster-wide lock."""
 
@@ -82,6 +95,7 @@ class RoundInputs:
         preflight: asks the driver whether a resource could move to a target; reasons against it, empty if none.
         platform_balances: the driver's platform balances by itself, so HAES must not.
         requests: what operators ask for, oldest first.
+        undecidable: resource -> why an earlier try of this round could not decide about it.
         fence_delay: seconds that a node must be gone before its resources are taken from it.
         early: the round comes before its time because something happened; load is looked at in regular rounds only.
         outside: the leader need not run on a working node; live, whoever reaches the log may lead.
@@ -99,6 +113,7 @@ class RoundInputs:
     preflight: Callable[[str, str], Sequence[str]] = _no_objection
     platform_balances: bool = False
     requests: Sequence[Request] = ()
+    undecidable: Mapping[str, str] = field(default_factory=dict)
     fence_delay: float = FENCE_DELAY
     early: bool = False
     outside: bool = False

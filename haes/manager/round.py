@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from haes import settings
 from haes.balancer.balance import balance, refuse
 from haes.balancer.outcomes import record_report
+from haes.bounds import shown_error
 from haes.machines.resource import MOVING
 from haes.manager import disarm, nodes, resources
 from haes.manager.commands import serve_commands
 from haes.manager.context import Round
 from haes.manager.groups_migration import try_migration
-from haes.manager.inputs import RoundInputs
+from haes.manager.inputs import RoundInputs, Undecidable
 from haes.manager.loads import build_usage, select_scheduler
 from haes.manager.requests import take_over_requests
 from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rules_key
@@ -54,6 +55,8 @@ class Leader:
         assert batch.state is not None  # noqa: S101 - leaders decide on a working copy
         round_ = Round(batch.state, batch, inputs, self.rules or RulesInUse(), streak=inputs.streak)
         round_.modes = {node: mode_of(round_, node) for node in round_.state.nodes}
+        for resource, problem in inputs.undecidable.items():
+            batch.emit("subject.parked", resource, about=problem, reason=problem)
         nodes_changed = inputs.online.keys() != batch.state.nodes.keys()
         nodes.observe(round_)
         if not inputs.outside and not nodes.is_operational(round_, inputs.node):
@@ -127,12 +130,12 @@ def _follow_configuration(round_: Round) -> None:
         return
     for resource in sorted(state.configurations):
         configuration = state.configurations[resource]
-        if resource in state.resources or configuration.state == "ignored":
+        if resource in state.resources or configuration.state == "ignored" or resource in state.parked:
             continue
         # It is assumed to run, so that adding a running resource does not move it.
         first = "request_start" if configuration.state == "started" else "request_stop"
         round_.batch.emit("resource.added", resource, about=configuration.node, node=configuration.node, state=first)
-    for resource in sorted(state.resources):
+    for resource in sorted(state.resources.keys() - state.parked.keys()):
         known = state.configurations.get(resource)
         if known is None or known.state == "ignored":
             round_.batch.emit("resource.removed", resource, reason="no_config" if known is None else "ignored")
@@ -140,7 +143,7 @@ def _follow_configuration(round_: Round) -> None:
 
 def _drop_unusable_requests(round_: Round) -> None:
     """A motion or stop that waits at a resource whose state never looks at it would wait, and block, for ever."""
-    for resource in sorted(round_.state.resources):
+    for resource in sorted(round_.state.resources.keys() - round_.state.parked.keys()):
         record = round_.state.resources[resource]
         if record.request is not None and record.state not in {"started", "stopped"}:
             verb, argument, origin = record.request
@@ -155,10 +158,23 @@ def _settle(round_: Round, only: set[str] | None) -> None:
     repeat = True
     while repeat:
         repeat = False
-        for resource in sorted(round_.state.resources):
+        # What is parked is left alone: nothing that is decided about it would be applied.
+        for resource in sorted(round_.state.resources.keys() - round_.state.parked.keys()):
             if only is None or resource in only:
-                repeat |= _step(round_, resource)
+                repeat |= _step_alone(round_, resource)
         repeat |= _fence_nodes(round_)
+
+
+def _step_alone(round_: Round, resource: str) -> bool:
+    """Lets a resource take its step; whatever goes wrong in it is this resource's alone.
+
+    Raises:
+        Undecidable: what the resource is, or asks for, cannot be decided; the round is to be tried again without it.
+    """
+    try:
+        return _step(round_, resource)
+    except Exception as error:
+        raise Undecidable(resource, shown_error(error)) from error
 
 
 def _step(round_: Round, resource: str) -> bool:
@@ -174,7 +190,7 @@ def _fence_nodes(round_: Round) -> bool:
     """Fences the nodes of resources in state fence, and starts the recovery of those that are proven to be off."""
     repeat = False
     fenced: dict[str, bool] = {}
-    for resource in sorted(round_.state.resources):
+    for resource in sorted(round_.state.resources.keys() - round_.state.parked.keys()):
         record = round_.state.resources[resource]
         if record.state != "fence":
             continue

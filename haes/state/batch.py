@@ -59,7 +59,7 @@ class Batch:
         if self.state is not None:
             parked = len(self.state.parked)
             apply_event(self.state, event)
-            if len(self.state.parked) != parked:
+            if len(self.state.parked) > parked and type_ != "subject.parked":
                 raise IllegalTransition(f"{subject}: {self.state.parked[subject].reason}")
         return event
 

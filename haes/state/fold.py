@@ -26,7 +26,7 @@ HANDLERS: dict[str, Handler] = {**CLUSTER_HANDLERS, **NODE_HANDLERS, **RESOURCE_
 
 
 # What applying does beside the handlers, because it is about parking itself.
-APPLIED_APART = frozenset({FOREIGN, UNREADABLE, "subject.unparked"})
+APPLIED_APART = frozenset({FOREIGN, UNREADABLE, "subject.parked", "subject.unparked"})
 
 
 def apply_event(state: ClusterState, event: Event) -> None:
@@ -51,6 +51,9 @@ def apply_event(state: ClusterState, event: Event) -> None:
     if event.type == UNREADABLE:
         payload = event.payload
         state.parked.setdefault(subject, Parked(n=event.n, reason=payload["reason"], newer=payload["newer"]))
+        return
+    if event.type == "subject.parked":
+        state.parked.setdefault(subject, Parked(n=event.n, reason=event.payload["reason"]))
         return
     if event.type == "subject.unparked":
         state.parked.pop(subject, None)

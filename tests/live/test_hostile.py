@@ -13,6 +13,8 @@ from events.log.memory import MemoryLog
 from events.url import connect
 from haes.live.outcome import End
 from haes.live.requests import KIND, forget_received, pending_requests, read_set_aside, send_request
+from haes.live.status import trouble
+from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
 from tests.live.world import LIMIT, World
 
@@ -59,6 +61,27 @@ async def test_no_request_keeps_others_from_being_served(world: World) -> None:
         while await world.log.side.read({f"{KIND}:mallory": "0-0"}):
             await asyncio.sleep(0.02)
     assert not (await world.state()).commands
+
+
+async def test_a_resource_that_cannot_be_decided_is_parked_alone(world: World) -> None:
+    """An event that leads to nonsense parks its resource; the others go on, and configuring it anew mends it."""
+    await world.all()
+    token = await world.log.acquire("operator", "test")
+    batch = Batch(None, "test", await world.log.now())
+    batch.emit("resource.configured", "vm:2", changes={"state": ["odd"], "max_relocate": "many"})
+    await world.log.append(batch.events, token=token)
+    state = await world.until(lambda state: "vm:2" in state.parked, "it is parked")
+    assert (await world.command("migrate", "vm:1", "node3")).end is End.DONE
+    refused = await world.command("migrate", "vm:2", "node3")
+    assert refused.end is End.REJECTED
+    assert "vm:2 is parked" in refused.text
+    assert any("vm:2 is parked" in line for line in trouble(await world.state(), {}))
+    n = (await world.state()).n
+    await world.command("configure", "vm:2", '{"state": "started", "max_relocate": 1}')
+    state = await world.until(lambda state: not state.parked and world.at_rest(state), "it goes on")
+    parked = [event for event in await world.events() if event.type == "subject.parked"]
+    assert [event.subject for event in parked] == ["vm:2"]
+    assert state.n > n > parked[0].n
 
 
 async def test_what_a_user_makes_of_his_own_stream_is_his_alone(server: EmbeddedRedis) -> None:
