@@ -14,7 +14,9 @@ from haes.bounds import shown
 # The scheduler modes, and those of them that know loads and can therefore balance.
 SCHEDULERS = ("basic", "static", "dynamic")
 BALANCING_SCHEDULERS = ("static", "dynamic")
-METHODS = ("bruteforce", "topsis")
+METHODS = ("bruteforce", "topsis", "plan")
+# The method that looks for whole sequences; the others choose one motion after the other.
+METHOD_AHEAD = "plan"
 BACKOFFS = ("none", "time", "series")
 SHUTDOWN_POLICIES = ("conditional", "freeze", "failover", "migrate")
 # The longest time, a year, and the largest count: beyond them nothing would ever happen, and no mistake was meant.

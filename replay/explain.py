@@ -328,8 +328,9 @@ def _tell_balance(event: Event, resource: str) -> str:
         case "balance.motion":
             before, after = payload["before"] * 100, payload["after"] * 100
             label = "" if payload["leader"] == resource else f" with {payload['leader']}"
+            step = "" if payload.get("plan") is None else f", step {payload['step']} of plan {payload['plan']}"
             return (
-                f"motion {payload['number']}: to {payload['target']}{label}, to bring the imbalance"
+                f"motion {payload['number']}{step}: to {payload['target']}{label}, to bring the imbalance"
                 f" from {before:.1f}% to {after:.1f}%"
             )
         case "balance.failed":

@@ -38,7 +38,12 @@ def explain_motion(event: Event) -> list[str]:
         f" imbalance {payload['before'] * 100:.1f}% to {payload['after'] * 100:.1f}%,"
         f" after {payload['streak']} rounds over the threshold"
     )
-    lines = [begin, effect, "  the next best were:"]
+    lines = [begin, effect]
+    if payload.get("plan") is not None:
+        return [*lines, f"  it is step {payload['step']} of plan {payload['plan']}", "  left out were:"] + (
+            [f"    {_left_out(item)}" for item in payload["excluded"]] or ["    none"]
+        )
+    lines.append("  the next best were:")
     lines += [
         f"    {item['resource']} from {item['source']} to {item['target']}: {item['after'] * 100:.1f}%"
         for item in payload["alternatives"]

@@ -5,8 +5,18 @@ from events.schema import declare
 declare(
     "balance.motion",
     "number series policy verb leader members source target before after method streak alternatives excluded sample? "
-    "first_sample?",
+    "first_sample? plan? step?",
     meaning="the balancer moves a bundle; imbalances 0..1; what else it could have chosen, and what was excluded why",
+)
+declare(
+    "balance.plan",
+    "number steps before at_rest bound is_most_even excess streak sample? first_sample?",
+    meaning="the balancer plans motions, in this order; no fewer than the bound can bring the cluster to rest",
+)
+declare(
+    "balance.plan_ended",
+    "number made reason",
+    meaning="a plan is over: all made, at rest before its end, or something went another way than planned",
 )
 declare("balance.moved", "resource target cooldown_until", meaning="a member arrived; it rests until then")
 declare(

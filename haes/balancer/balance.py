@@ -3,11 +3,12 @@
 from typing import Any
 
 from haes import settings
-from haes.balancer import breaker, outcomes
+from haes.balancer import ahead, breaker, outcomes
 from haes.balancer.choice import Choice, choose
 from haes.balancer.memory import Motion
 from haes.manager.context import Round
 from haes.manager.motions import any_motion_queued_or_running, blocked_by, queue_motion
+from haes.scheduling.planning.planner import Planned
 from haes.scheduling.usage import Scored
 
 # Of what was left out this much goes on record with a choice: enough to see why.
@@ -35,20 +36,23 @@ def balance(round_: Round) -> None:
     outcomes.close_open_motion(round_)
     policy: str = round_.crs("ha-auto-rebalance-backoff")
     imbalance = round_.usage.imbalance()
+    _end_plan_when_over(round_)
     if not _exceeds(round_, imbalance):
         round_.streak = 0
+        _end_plan(round_, "at rest")
         if policy == "series" and round_.state.balance.tried:
             outcomes.end_series(round_, "balanced")
         refuse(round_, "balanced", imbalance=imbalance)
         return
     round_.streak += 1
-    if round_.streak < round_.crs("ha-auto-rebalance-hold-duration"):
+    # A plan under way has waited before it began.
+    if round_.state.balance.plan is None and round_.streak < round_.crs("ha-auto-rebalance-hold-duration"):
         return
     streak, round_.streak = round_.streak, 0
     if breaker.is_open(round_):
         refuse(round_, "paused", until=round_.state.balance.paused_until)
         return
-    choice = choose(round_, policy, imbalance)
+    choice = _choose(round_, policy, imbalance)
     if choice.bundle is None:
         if policy == "series":
             outcomes.end_series(round_, choice.reason or "")
@@ -61,6 +65,52 @@ def balance(round_: Round) -> None:
         _issue(round_, policy, imbalance, streak, choice)
 
 
+def _choose(round_: Round, policy: str, imbalance: float) -> Choice:
+    """Chooses a motion: the next one of the plan under way, the first one of a new plan, or the best one."""
+    if not _plans(round_) or not _is_unrest(round_, imbalance):
+        return choose(round_, policy, imbalance)
+    if round_.state.balance.plan is not None:
+        following = ahead.follow(round_, policy)
+        if following is not None:
+            return following
+        _end_plan(round_, "overtaken")
+    return ahead.make(round_, policy)
+
+
+def _plans(round_: Round) -> bool:
+    return bool(round_.crs("ha-auto-rebalance-method") == settings.METHOD_AHEAD)
+
+
+def _is_unrest(round_: Round, imbalance: float) -> bool:
+    """Returns whether there is something that a plan can mend; it does not know of the spread."""
+    return imbalance > round_.crs("ha-auto-rebalance-threshold") / 100 or ahead.is_over_ceiling(round_)
+
+
+def _end_plan_when_over(round_: Round) -> None:
+    plan = round_.state.balance.plan
+    if plan is None:
+        return
+    if plan.is_broken:
+        _end_plan(round_, "a motion did not end as planned")
+    elif plan.issued >= len(plan.steps):
+        _end_plan(round_, "all motions made")
+    elif not _plans(round_):
+        _end_plan(round_, "another method was set")
+
+
+def _end_plan(round_: Round, reason: str) -> None:
+    plan = round_.state.balance.plan
+    if plan is not None:
+        round_.batch.emit(
+            "balance.plan_ended",
+            "balance",
+            about=f"{plan.number}, {reason}",
+            number=plan.number,
+            made=plan.issued,
+            reason=reason,
+        )
+
+
 def refuse(round_: Round, reason: str, **details: Any) -> None:
     """Records why nothing is done, when the reason is another one than last time or somebody asked."""
     memory = round_.state.balance
@@ -70,7 +120,7 @@ def refuse(round_: Round, reason: str, **details: Any) -> None:
 
 def _exceeds(round_: Round, imbalance: float) -> bool:
     threshold = round_.crs("ha-auto-rebalance-threshold")
-    if imbalance > threshold / 100:
+    if imbalance > threshold / 100 or (_plans(round_) and ahead.is_over_ceiling(round_)):
         return True
     spread = round_.crs("ha-auto-rebalance-max-spread")
     if spread is None:
@@ -89,7 +139,9 @@ def _give_advice(round_: Round) -> None:
         _answer(round_, "motion_running", resource=moving)
         return
     imbalance = round_.usage.imbalance()
-    choice = choose(round_, round_.crs("ha-auto-rebalance-backoff"), imbalance)
+    policy: str = round_.crs("ha-auto-rebalance-backoff")
+    plans = _plans(round_) and _is_unrest(round_, imbalance)
+    choice = ahead.make(round_, policy) if plans else choose(round_, policy, imbalance)
     if choice.bundle is None:
         _answer(round_, choice.reason or "", **_why_not(choice, imbalance))
     else:
@@ -144,6 +196,15 @@ def _issue(round_: Round, policy: str, imbalance: float, streak: int, choice: Ch
     number = memory.motions + 1
     reference = outcomes.motion_reference(number)
     chosen = _chosen(choice, imbalance)
+    samples: dict[str, Any] = {"sample": round_.loads.sample}
+    if round_.loads.first_sample is not None:
+        samples["first_sample"] = round_.loads.first_sample
+    if choice.planned is not None:
+        _record_plan(round_, choice.planned, imbalance, streak, samples)
+    # What is done for a plan says so.
+    plan: dict[str, Any] = {}
+    if choice.step is not None and memory.plan is not None:
+        plan = {"plan": memory.plan.number, "step": choice.step}
     round_.batch.emit(
         "balance.motion",
         "balance",
@@ -156,8 +217,8 @@ def _issue(round_: Round, policy: str, imbalance: float, streak: int, choice: Ch
         streak=streak,
         alternatives=[_scored_data(item) for item in choice.scored[1:]],
         excluded=_excluded(choice),
-        sample=round_.loads.sample,
-        **({} if round_.loads.first_sample is None else {"first_sample": round_.loads.first_sample}),
+        **samples,
+        **plan,
         **chosen,
     )
     motion = memory.motion
@@ -166,6 +227,25 @@ def _issue(round_: Round, policy: str, imbalance: float, streak: int, choice: Ch
         queue_motion(round_, best.resource, chosen["verb"], best.target, origin=reference)
     elif motion is not None:
         _record_refusal(round_, motion, other)
+
+
+def _record_plan(round_: Round, planned: Planned, imbalance: float, streak: int, samples: dict[str, Any]) -> None:
+    """Records a plan before its first motion: every step, what it is for, and what is proved about it."""
+    count = len(planned.motions)
+    round_.batch.emit(
+        "balance.plan",
+        "balance",
+        about=f"{count} motions, at least {planned.bound}",
+        number=round_.state.balance.plans + 1,
+        steps=[_scored_data(item) for item in planned.motions],
+        before=imbalance,
+        excess=planned.before.excess,
+        at_rest=planned.after.at_rest(),
+        bound=planned.bound,
+        is_most_even=planned.is_best,
+        streak=streak,
+        **samples,
+    )
 
 
 def _record_refusal(round_: Round, motion: Motion, other: str) -> None:

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from haes import settings
 from haes.balancer.exclusions import Candidates, Exclusion, collect
 from haes.manager.context import Round
+from haes.scheduling.planning.planner import Planned
 from haes.scheduling.usage import Bundle, Scored, UsageProblem
 
 # A motion that does not lower the imbalance by more than this is no improvement; it only carries load around.
@@ -25,12 +27,16 @@ class Choice:
         bundle: what would move; set when there is one.
         scored: the best motions, best first; the first is the chosen one.
         candidates: what was scored, and what was left out.
+        planned: the plan that begins with the motion, when one was made for it.
+        step: which step of a plan the motion is, from 1.
     """
 
     candidates: Candidates
     reason: str | None = None
     bundle: Bundle | None = None
     scored: list[Scored] = field(default_factory=list)
+    planned: Planned | None = None
+    step: int | None = None
 
 
 def choose(round_: Round, policy: str, imbalance: float) -> Choice:
@@ -39,9 +45,7 @@ def choose(round_: Round, policy: str, imbalance: float) -> Choice:
     _leave_out_full_targets(round_, candidates)
     for _ in range(PREFLIGHTS_PER_ROUND):
         try:
-            scored = round_.usage.best_motions(
-                candidates.bundles, round_.crs("ha-auto-rebalance-method"), 1 + ALTERNATIVES_ON_RECORD
-            )
+            scored = round_.usage.best_motions(candidates.bundles, _method(round_), 1 + ALTERNATIVES_ON_RECORD)
         except UsageProblem as problem:
             round_.batch.emit(
                 "usage.problem", "balance", task="balance", mode=round_.state.scheduler, problem=str(problem)
@@ -52,16 +56,27 @@ def choose(round_: Round, policy: str, imbalance: float) -> Choice:
             return Choice(candidates, reason, scored=scored)
         best = scored[0]
         bundle = next(bundle for bundle in candidates.bundles if bundle.leader == best.resource)
-        if _passes_preflight(round_, bundle, best, candidates):
+        if passes_preflight(round_, bundle, best, candidates):
             return Choice(candidates, None, bundle, scored)
     return Choice(candidates, "preflight_undecided")
 
 
+def _method(round_: Round) -> str:
+    """Returns how single motions are scored; where plans are wanted, as they would be without them."""
+    method: str = round_.crs("ha-auto-rebalance-method")
+    return "bruteforce" if method == settings.METHOD_AHEAD else method
+
+
+def no_candidates(candidates: Candidates) -> str:
+    """Returns why there is nothing that could move."""
+    if candidates.exclusions:
+        return "everything_excluded"
+    return "no_legal_target" if candidates.standing else "nothing_to_move"
+
+
 def _not_worth_it(round_: Round, scored: list[Scored], candidates: Candidates, imbalance: float) -> str | None:
     if not scored:
-        if candidates.exclusions:
-            return "everything_excluded"
-        return "no_legal_target" if candidates.standing else "nothing_to_move"
+        return no_candidates(candidates)
     best = scored[0].imbalance
     if imbalance - best <= LEAST_IMPROVEMENT:
         return "no_improvement"
@@ -92,7 +107,7 @@ def _leave_out_full_targets(round_: Round, candidates: Candidates) -> None:
     candidates.bundles = kept
 
 
-def _passes_preflight(round_: Round, bundle: Bundle, best: Scored, candidates: Candidates) -> bool:
+def passes_preflight(round_: Round, bundle: Bundle, best: Scored, candidates: Candidates) -> bool:
     """Asks the driver about every member; a "no" goes on record and takes the target out of this choice."""
     for member in bundle.resources:
         reasons = list(round_.inputs.preflight(member, best.target))

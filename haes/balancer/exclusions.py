@@ -1,5 +1,6 @@
 """What the balancer leaves out, and why: cooldowns, pairs that failed, pairs that cannot work, flags, full targets."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,18 +48,25 @@ class Candidates:
     standing: int
 
 
-def collect(round_: Round, policy: str) -> Candidates:
-    """Returns the bundles with the targets that they may be moved to now."""
+def collect(round_: Round, policy: str, *, ahead: bool = False, tireless: AbstractSet[str] = frozenset()) -> Candidates:
+    """Returns the bundles with the targets that they may be moved to now.
+
+    Args:
+        round_: the round.
+        policy: how failures are left out.
+        ahead: whether targets count that are only kept by others who may move away first.
+        tireless: resources that need not rest.
+    """
     result = Candidates([], [], 0)
     all_targets = tuple(sorted(round_.online))
     for bundle in standing_bundles(round_):
         result.standing += 1
-        reason = _excluded_as_a_whole(round_, bundle)
+        reason = _excluded_as_a_whole(round_, bundle, tireless)
         if reason is not None:
             result.exclusions.append(reason)
             continue
         targets = []
-        for target in _legal_targets(round_, bundle, all_targets):
+        for target in _legal_targets(round_, bundle, all_targets, ahead=ahead):
             exclusion = _excluded_target(round_, bundle, target, policy)
             if exclusion is None:
                 targets.append(target)
@@ -69,17 +77,19 @@ def collect(round_: Round, policy: str) -> Candidates:
     return result
 
 
-def _legal_targets(round_: Round, bundle: StandingBundle, all_targets: tuple[str, ...]) -> list[str]:
+def _legal_targets(round_: Round, bundle: StandingBundle, all_targets: tuple[str, ...], *, ahead: bool) -> list[str]:
     leader = bundle.leader
     compiled = round_.rules.compiled
     if leader not in compiled.node_affinity and leader not in compiled.separate:
         return [node for node in all_targets if node != bundle.node]
     _allowed, preferred = round_.rules.preferred(leader, round_.online)
+    if ahead:
+        return sorted(preferred - {bundle.node})
     _together, separate = affinity_nodes(round_, leader, round_.online)
     return sorted(node for node in preferred if node not in separate and node != bundle.node)
 
 
-def _excluded_as_a_whole(round_: Round, bundle: StandingBundle) -> Exclusion | None:
+def _excluded_as_a_whole(round_: Round, bundle: StandingBundle, tireless: AbstractSet[str]) -> Exclusion | None:
     memory, now = round_.state.balance, round_.inputs.at
     # A load that was not measured is not a load of zero.
     samples = round_.loads.resource_loads if round_.state.scheduler == "dynamic" else round_.loads.limits
@@ -90,7 +100,7 @@ def _excluded_as_a_whole(round_: Round, bundle: StandingBundle) -> Exclusion | N
         if configuration is not None and not configuration.auto_rebalance:
             return Exclusion(bundle.leader, member, None, "flag", {})
         until = memory.cooldowns.get(member)
-        if until is not None and now < until:
+        if until is not None and now < until and member not in tireless:
             return Exclusion(bundle.leader, member, None, "cooldown", {"until": until})
         if member not in samples:
             return Exclusion(bundle.leader, member, None, "sample", {})

@@ -40,6 +40,25 @@ class Motion:
         return sorted(resource for resource, outcome in self.members.items() if outcome == OPEN)
 
 
+@dataclass(slots=True)
+class PlanUnderWay:
+    """Motions that are to be made one after the other.
+
+    Attributes:
+        number: numbers plans from 1.
+        steps: (leader, target) of each motion, in order.
+        leads_to_rest: whether nothing is left to do after them, as far as was known.
+        issued: how many were issued.
+        is_broken: one of them did not end as planned.
+    """
+
+    number: int
+    steps: list[tuple[str, str]]
+    leads_to_rest: bool
+    issued: int = 0
+    is_broken: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A pair of resource and target that failed.
@@ -74,6 +93,8 @@ class BalanceMemory:
         tried: something was tried in this series.
         motions: how many motions were ever issued.
         motion: the open motion, if any.
+        plans: how many plans were ever made.
+        plan: the plan that is being carried out, if any.
         failures: (resource, target) -> failure.
         cooldowns: resource -> time until which it rests; it ends when now >= until.
         impossible: (resource, target) -> what the driver said.
@@ -90,6 +111,8 @@ class BalanceMemory:
     tried: bool = False
     motions: int = 0
     motion: Motion | None = None
+    plans: int = 0
+    plan: PlanUnderWay | None = None
     failures: dict[tuple[str, str], Failure] = field(default_factory=dict)
     cooldowns: dict[str, float] = field(default_factory=dict)
     impossible: dict[tuple[str, str], Impossible] = field(default_factory=dict)
@@ -107,6 +130,7 @@ class BalanceMemory:
         return replace(
             self,
             motion=None if motion is None else replace(motion, members=dict(motion.members)),
+            plan=None if self.plan is None else replace(self.plan),
             failures=dict(self.failures),
             cooldowns=dict(self.cooldowns),
             impossible=dict(self.impossible),
@@ -130,6 +154,23 @@ class BalanceMemory:
             target=payload["target"],
             members=dict.fromkeys(payload["members"], OPEN),
         )
+
+        if self.plan is not None and payload.get("plan") == self.plan.number:
+            self.plan.issued = payload["step"]
+
+    def apply_plan(self, payload: Mapping[str, Any]) -> None:
+        """`balance.plan`: motions are to follow."""
+        steps = [(step["resource"], step["target"]) for step in payload["steps"]]
+        self.plans = payload["number"]
+        self.plan = PlanUnderWay(payload["number"], steps, payload["at_rest"])
+
+    def apply_plan_ended(self, _payload: Mapping[str, Any]) -> None:
+        """`balance.plan_ended`: no more motions of the plan follow."""
+        self.plan = None
+
+    def _break_plan(self) -> None:
+        if self.plan is not None:
+            self.plan.is_broken = True
 
     def _settle(self, resource: str, outcome: str) -> None:
         motion = self.motion
@@ -170,10 +211,12 @@ class BalanceMemory:
             reason=payload["reason"],
         )
         self.tried = True
+        self._break_plan()
         self._settle(resource, FAILED)
 
     def apply_dropped(self, payload: Mapping[str, Any]) -> None:
         """`balance.dropped`: a member's motion came to nothing and nobody is to blame."""
+        self._break_plan()
         self._settle(payload["resource"], DROPPED)
 
     def apply_series(self, payload: Mapping[str, Any]) -> None:
@@ -183,6 +226,7 @@ class BalanceMemory:
 
     def apply_motion_refused(self, _payload: Mapping[str, Any]) -> None:
         """`balance.motion_refused`: the manager did not queue the motion, so there is nothing to wait for."""
+        self._break_plan()
         self.motion = None
 
     def apply_advice_requested(self, _payload: Mapping[str, Any]) -> None:

@@ -13,17 +13,16 @@ from events.errors import UserError
 from haes import settings as known
 from haes.cli.snapshot import Snapshot, movables, read_data, snapshot_of
 from haes.cli.terminal import say, warn
-from haes.scheduling.motions import METHODS, Scored
+from haes.scheduling.motions import Scored
 from haes.scheduling.plan import Movable, Plan
 from haes.scheduling.planning.building import problem_of
 from haes.scheduling.planning.planner import Planned, plan
 
 DEFAULT_TOP = 10
 PERCENT = 100
-# The method that looks for whole sequences; the others choose one motion after the other.
-AHEAD = "plan"
 METHOD_HELP = (
-    f"{AHEAD}: the fewest motions in all; others: the best next one; default: the file's setting, else bruteforce"
+    f"{known.METHOD_AHEAD}: the fewest motions in all; others: the best next one;"
+    " default: the file's setting, else bruteforce"
 )
 
 
@@ -31,7 +30,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     """Adds the command."""
     parser = subparsers.add_parser("plan")
     parser.add_argument("file", type=Path, metavar="FILE.json", help="nodes, resources, and perhaps rules and settings")
-    parser.add_argument("--method", choices=[*sorted(METHODS), AHEAD], help=METHOD_HELP)
+    parser.add_argument("--method", choices=sorted(known.METHODS), help=METHOD_HELP)
     parser.add_argument(
         "--top", type=int, default=DEFAULT_TOP, metavar="K", help=f"motions shown (default {DEFAULT_TOP})"
     )
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace) -> int:
     before = step_by_step.imbalance()
     scores = None if snapshot.start is None else step_by_step.start_scores(*snapshot.start)
     planned: Planned | None = None
-    if method == AHEAD:
+    if method == known.METHOD_AHEAD:
         planned = plan_ahead(snapshot, units)
         motions = list(planned.motions)
     elif options.until_balanced:

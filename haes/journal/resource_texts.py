@@ -131,6 +131,19 @@ def _balance_motion(event: Event) -> Lines:
     return [("info", text)]
 
 
+def _balance_plan(event: Event) -> Lines:
+    payload = event.payload
+    count = len(payload["steps"])
+    motions = "one motion" if count == 1 else f"{count} motions"
+    if not payload["at_rest"]:
+        proved = "as far as it goes"
+    elif count <= payload["bound"]:
+        proved = "fewer cannot do it"
+    else:
+        proved = f"fewer than {payload['bound']} cannot do it"
+    return [("info", f"auto rebalance - plan {payload['number']}: {motions}, {proved}")]
+
+
 def _balance_failed(event: Event) -> Lines:
     payload = event.payload
     begin = (
@@ -196,4 +209,6 @@ RESOURCE_TEXTS: dict[str, Callable[[Event], Lines]] = {
 BALANCE_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "balance.motion": _balance_motion,
     "balance.failed": _balance_failed,
+    "balance.plan": _balance_plan,
+    "balance.plan_ended": say("info", "auto rebalance - plan {number} ended: {reason}"),
 }

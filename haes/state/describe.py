@@ -56,7 +56,12 @@ def describe(state: "ClusterState") -> dict[str, Any]:
 def describe_balance(state: "ClusterState") -> dict[str, Any]:
     """Returns the balancer's memory as data: pairs become `{"resource", "target", ...}` in lists, sorted."""
     memory = state.balance
+    plans: dict[str, Any] = {}
+    # Clusters that never planned look as they always did.
+    if memory.plans:
+        plans = {"plans": memory.plans, "plan": None if memory.plan is None else asdict(memory.plan)}
     return {
+        **plans,
         "series": memory.series,
         "tried": memory.tried,
         "motions": memory.motions,

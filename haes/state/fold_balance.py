@@ -30,6 +30,8 @@ def _advice_requested(state: ClusterState, _subject: str, payload: Payload, _at:
 
 BALANCE_HANDLERS: dict[str, Callable[[ClusterState, str, Payload, float], None]] = {
     "balance.motion": _on_memory(BalanceMemory.apply_motion),
+    "balance.plan": _on_memory(BalanceMemory.apply_plan),
+    "balance.plan_ended": _on_memory(BalanceMemory.apply_plan_ended),
     "balance.moved": _on_memory(BalanceMemory.apply_moved),
     "balance.failed": _on_memory(BalanceMemory.apply_failed),
     "balance.dropped": _on_memory(BalanceMemory.apply_dropped),

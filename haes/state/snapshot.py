@@ -4,6 +4,7 @@ The bytes carry a fingerprint of every record's fields: a program whose records 
 snapshot can always be made again from the stream.
 """
 
+from collections.abc import Sequence
 from dataclasses import fields
 from hashlib import sha256
 from operator import attrgetter
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion
+from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion, PlanUnderWay
 from haes.state.cluster import ClusterState
 from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
 from haes.state.restarts import Death, ServiceMemory
@@ -70,10 +71,12 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 FINGERPRINT = sha256(
-    repr((ClusterState.__slots__, [(kind.__name__, _names(kind)) for kind in (*_PARTS, Motion)])).encode()
+    repr((ClusterState.__slots__, [(kind.__name__, _names(kind)) for kind in (*_PARTS, Motion, PlanUnderWay)])).encode()
 ).hexdigest()[:16]
 _BALANCE_PLAIN = tuple(
-    name for name in _names(BalanceMemory) if name not in {"motion", "failures", "impossible", "refusal", "advice"}
+    name
+    for name in _names(BalanceMemory)
+    if name not in {"motion", "plan", "failures", "impossible", "refusal", "advice"}
 )
 
 
@@ -107,6 +110,7 @@ def _encode_balance(memory: BalanceMemory) -> dict[str, Any]:
     values_of_failure, values_of_motion = attrgetter(*_names(Failure)), attrgetter(*_names(Motion))
     data: dict[str, Any] = {name: getattr(memory, name) for name in _BALANCE_PLAIN}
     data["motion"] = None if memory.motion is None else values_of_motion(memory.motion)
+    data["plan"] = None if memory.plan is None else attrgetter(*_names(PlanUnderWay))(memory.plan)
     data["failures"] = [(pair, values_of_failure(failure)) for pair, failure in memory.failures.items()]
     data["impossible"] = [(pair, (answer.reasons, answer.until)) for pair, answer in memory.impossible.items()]
     data["refusal"], data["advice"] = memory.refusal, memory.advice
@@ -148,6 +152,7 @@ def _decode_balance(data: dict[str, Any]) -> BalanceMemory:
     for name in _BALANCE_PLAIN:
         setattr(memory, name, data[name])
     memory.motion = None if data["motion"] is None else Motion(*data["motion"])
+    memory.plan = _decode_plan(data["plan"])
     memory.failures = {(resource, target): Failure(*values) for (resource, target), values in data["failures"]}
     memory.impossible = {
         (resource, target): Impossible(tuple(reasons), until)
@@ -156,3 +161,10 @@ def _decode_balance(data: dict[str, Any]) -> BalanceMemory:
     memory.refusal = None if data["refusal"] is None else (data["refusal"][0], data["refusal"][1])
     memory.advice = None if data["advice"] is None else (data["advice"][0], data["advice"][1])
     return memory
+
+
+def _decode_plan(values: Sequence[Any] | None) -> PlanUnderWay | None:
+    plan = None if values is None else PlanUnderWay(*values)
+    if plan is not None:
+        plan.steps = [(leader, target) for leader, target in plan.steps]
+    return plan

@@ -23,6 +23,9 @@ from haes.version import POLICY_VERSION
 from replay.checks.check import Check
 from replay.decisions import differing_fields, name_version
 
+# What is decided again, and what it is called.
+DECISIONS = {"balance.motion": "motion", "balance.plan": "plan"}
+
 
 class Measured(Check):
     """Decides motions again whose samples are known."""
@@ -40,7 +43,7 @@ class Measured(Check):
 
     def before(self, event: Event, state: ClusterState) -> None:
         """See Check."""
-        if event.type != "balance.motion" or event.payload.get("sample") is None:
+        if event.type not in DECISIONS or event.payload.get("sample") is None:
             return
         window, is_whole = self._window(event.payload["sample"], event.payload.get("first_sample"), state)
         if window is None:
@@ -55,9 +58,11 @@ class Measured(Check):
             version = name_version(state.program, state.policy_version)
             self._others[version] = self._others.get(version, 0) + 1
         elif again is None:
-            self.wrong(event, f"motion {event.payload['number']}: decided again from its samples, no motion comes out")
+            what = DECISIONS[event.type]
+            self.wrong(event, f"{what} {event.payload['number']}: decided again from its samples, no {what} comes out")
         else:
-            self.wrong(event, f"motion {event.payload['number']}: recorded / decided again from its samples: {parts}")
+            what = f"{DECISIONS[event.type]} {event.payload['number']}"
+            self.wrong(event, f"{what}: recorded / decided again from its samples: {parts}")
 
     def _window(self, last: str, first: str | None, state: ClusterState) -> tuple[SampleWindow | None, bool]:
         """Returns the samples up to one of them, and whether the first of the window is certainly still there.
@@ -106,10 +111,10 @@ class Measured(Check):
 
 
 def decide_again(event: Event, state: ClusterState, window: SampleWindow) -> Event | None:
-    """Returns the motion that the balancer chooses on a state and its samples, None when it chooses none.
+    """Returns the motion or the plan that the balancer comes to on a state and its samples, None when it does not.
 
     Args:
-        event: the motion as it is recorded.
+        event: the motion or plan as it is recorded.
         state: the state before it.
         window: the samples.
     """
@@ -129,4 +134,4 @@ def decide_again(event: Event, state: ClusterState, window: SampleWindow) -> Eve
     round_.modes = {node: mode_of(round_, node) for node in copy.nodes}
     build_usage(round_)
     balance(round_)
-    return next((again for again in batch.events if again.type == "balance.motion"), None)
+    return next((again for again in batch.events if again.type == event.type), None)

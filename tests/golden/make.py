@@ -53,6 +53,7 @@ VALUES: dict[str, Any] = {
     "series": 2,
     "settings": {"crs": {"ha": "dynamic"}},
     "skip": 2,
+    "steps": [{"resource": "vm:103", "source": "node1", "target": "node3", "after": 0.5}],
     "streak": 3,
     "timeout": 60,
     "unset": ["group"],
