@@ -40,14 +40,13 @@ def explain_motion(event: Event) -> list[str]:
     )
     lines = [begin, effect]
     if payload.get("plan") is not None:
-        return [*lines, f"  it is step {payload['step']} of plan {payload['plan']}", "  left out were:"] + (
-            [f"    {_left_out(item)}" for item in payload["excluded"]] or ["    none"]
-        )
-    lines.append("  the next best were:")
-    lines += [
-        f"    {item['resource']} from {item['source']} to {item['target']}: {item['after'] * 100:.1f}%"
-        for item in payload["alternatives"]
-    ] or ["    none"]
+        lines.append(f"  it is step {payload['step']} of plan {payload['plan']}")
+    else:
+        lines.append("  the next best were:")
+        lines += [
+            f"    {item['resource']} from {item['source']} to {item['target']}: {item['after'] * 100:.1f}%"
+            for item in payload["alternatives"]
+        ] or ["    none"]
     lines.append("  left out were:")
     lines += [f"    {left_out(item, say_moment)}" for item in payload["excluded"]] or ["    none"]
     return lines
