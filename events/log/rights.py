@@ -65,6 +65,6 @@ def rules_for(role: str, cluster: str, user: str, durability: Durability) -> Seq
         )
     if role == "operator":
         streams = (keys.side("commands:" + user), keys.side("logs:" + user), keys.sides)
-        own = f"({' '.join(f'~{key}' for key in streams)} +xadd +sadd)"
+        own = f"({' '.join(f'~{key}' for key in streams)} +xadd +sadd +xdel)"
         return (f"%R~{everything}", *_CONNECT, *_READ, own)
     return (f"%R~{everything}", *_CONNECT, *_READ)

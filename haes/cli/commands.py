@@ -40,6 +40,7 @@ GROUPS: dict[str, dict[str, Command]] = {
         "node": Command("operate", "add or remove a node of the cluster; vouch that one is off"),
         "disarm": Command("operate", "take HA out of action"),
         "arm": Command("operate", "put HA back into action"),
+        "commands": Command("waiting", "what waits for a leader, what was refused; take a request back", alone="list"),
         "settings": Command("settings", "show or change the cluster's settings", alone="show"),
         "rules": Command("rules", "show, check or replace the affinity rules", alone="show"),
     },

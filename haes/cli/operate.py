@@ -27,7 +27,7 @@ from haes.live.command_words import why_refused
 from haes.live.outcome import CommandWatch, End, Outcome, follow_command
 from haes.live.presence import LEADER_LEASE, is_over
 from haes.live.replica import Replica
-from haes.live.requests import pending_requests, send_request
+from haes.live.requests import EXPIRES, pending_requests, send_request
 from haes.manager.trial import certain_refusal
 from haes.state.cluster import ClusterState
 
@@ -35,10 +35,12 @@ from haes.state.cluster import ClusterState
 ANSWER_LIMIT = 10.0
 # Seconds to wait for the effect: the longest usual stop, and a start elsewhere.
 WAIT_LIMIT = 300.0
+# Seconds that a request may be given to wait; whoever wants more wants `never`.
+LONGEST_EXPIRY = 86400
 STATUS_NO = 1
 # How an outcome begins.
 _ENDS = {End.TAKEN: "taken: ", End.DONE: "", End.IGNORED: "nothing to do: ", End.REJECTED: "refused: ", End.FAILED: ""}
-_STAYS = "it stays asked for until a leader answers it (haes status shows what waits)"
+_STAYS = "it stays asked for until a leader answers it or it expires (haes commands shows what waits)"
 
 Request = tuple[str, list[str]]
 
@@ -94,8 +96,28 @@ def add_request_options(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help=f"wait no longer than this (default: {ANSWER_LIMIT:g} for the answer, {WAIT_LIMIT:g} with --wait)",
     )
+    parser.add_argument(
+        "--expires",
+        type=_expiry,
+        default=EXPIRES,
+        metavar="SECONDS",
+        help=f"how long it may wait for a leader, or 'never' (default: {EXPIRES:g})",
+    )
+    parser.add_argument(
+        "--key", metavar="TEXT", help="a name of your own: what is sent again under it is not done again"
+    )
     parser.add_argument("--user", metavar="NAME", help="who asks (default: the log's user, else yours)")
     add_log_options(parser, default=None)
+
+
+def _expiry(text: str) -> float | None:
+    """Reads `--expires`."""
+    if text == "never":
+        return None
+    seconds = float(text)
+    if not 0 < seconds <= LONGEST_EXPIRY:
+        raise argparse.ArgumentTypeError(f"'{text}': allowed are up to {LONGEST_EXPIRY} seconds, or never")
+    return seconds
 
 
 def run(options: argparse.Namespace) -> int:
@@ -118,8 +140,13 @@ def submit(options: argparse.Namespace, requests: Sequence[Request]) -> int:
     return 0 if good else STATUS_NO
 
 
+def user_of(options: argparse.Namespace) -> str:
+    """Returns who asks."""
+    return str(options.user or urlsplit(options.log).username or getpass.getuser())
+
+
 async def _submit(options: argparse.Namespace, requests: Sequence[Request]) -> Outcome | None:
-    user = options.user or urlsplit(options.log).username or getpass.getuser()
+    user = user_of(options)
     async with connect(options.log, options.cluster) as log:
         if not (await log.head()).n:
             raise no_events(options.cluster)
@@ -134,7 +161,12 @@ async def _submit(options: argparse.Namespace, requests: Sequence[Request]) -> O
         refusal = await _refused_beforehand(log, replica.state, user, requests)
         if refusal is not None:
             return refusal
-        watches += [CommandWatch(user, await send_request(log.side, user, verb, words)) for verb, words in requests]
+        expires = None if options.expires is None else await log.now() + options.expires
+        for place, (verb, words) in enumerate(requests):
+            # What one command asks for in several requests has a key for each of them.
+            key = f"{options.key}/{place}" if options.key is not None and len(requests) > 1 else options.key
+            request = await send_request(log.side, user, verb, words, expires=expires, key=key)
+            watches.append(CommandWatch(user, request))
         return None if options.no_wait else await _follow(replica, watches, options)
 
 

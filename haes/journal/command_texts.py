@@ -21,6 +21,8 @@ _ANSWERS: dict[str, tuple[str, str]] = {
     "node_known": ("info", "ignore command - node {node} belongs to the cluster already: {text}"),
     "unusable": ("err", "command error - the request cannot be used: {problem}"),
     "undecidable": ("err", "command error - it cannot be decided ({problem}): {text}"),
+    "expired": ("warning", "command error - no leader took it over in time: {text}"),
+    "repeated": ("info", "ignore command - it was sent before, as command {first}: {text}"),
     "not_disarmed": ("notice", "ignoring arm-ha command - HA stack is not disarmed"),
 }
 

@@ -41,6 +41,8 @@ def what_is_done(verb: str, arguments: Sequence[str]) -> str:
             return f"{node} belongs to the cluster"
         case "remove-node", [node]:
             return f"{node} does not belong to the cluster any more"
+        case "withdraw", [request]:
+            return f"request {request} is withdrawn"
         case "confirm-fenced", [node]:
             return f"{node} counts as off; what it ran is started elsewhere"
         case "rebalance-retry", [resource, target]:
@@ -72,6 +74,8 @@ def why_refused(payload: Mapping[str, Any], arguments: Sequence[str], members: S
             return f"the leader does not understand it: {payload['text']}"
         case "not_allowed":
             return details.get("problem", "it is not allowed")
+        case "expired":
+            return "it expired before a leader took it over (--expires says how long it may wait)"
         case "unusable" | "undecidable":
             return f"it cannot be carried out: {details.get('problem', 'no reason is on record')}"
         case reason:
@@ -92,6 +96,8 @@ def why_ignored(event: Event, arguments: Sequence[str]) -> str:
             return f"HA is {details.get('state', 'disarmed')} already"
         case "not_disarmed":
             return "HA is in action already"
+        case "repeated":
+            return f"it was sent before, as command {details.get('first', '?')}"
         case "node_known":
             return f"{arguments[0]} belongs to the cluster already"
         case _:

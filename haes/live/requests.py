@@ -6,6 +6,7 @@ The server lets each user write into the stream that bears his name alone, so th
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from math import isfinite, nan
 
 from events.errors import UserError
 from events.log.side import START_ID, SideEntry, SideStreams, place_of
@@ -24,20 +25,48 @@ SET_ASIDE_KEPT = 1000
 SET_ASIDE_LONGEST = 6 * LONGEST_REQUEST
 # Requests that one user's stream keeps at most; the leader removes what it has taken over.
 KEPT = 10_000
+# Seconds for which a request waits for a leader unless its author says otherwise: longer than any election, shorter
+# than it takes a person to forget what was asked for.
+EXPIRES = 300.0
+# Bytes of a number in an entry.
+_LONGEST_NUMBER = 30
 # Requests taken over in one round: enough for a script of an operator, few enough for a round to stay short.
 PER_ROUND = 100
 
 
-async def send_request(side: SideStreams, user: str, verb: str, arguments: Sequence[str]) -> str:
+async def send_request(
+    side: SideStreams,
+    user: str,
+    verb: str,
+    arguments: Sequence[str],
+    *,
+    expires: float | None = None,
+    key: str | None = None,
+) -> str:
     """Writes a request into a user's stream and returns its id there.
+
+    Args:
+        side: where.
+        user: who asks.
+        verb: what for.
+        arguments: what the verb is about.
+        expires: domain time by which a leader must have taken it over; None for never.
+        key: of several requests of a user with one key, one is carried out.
 
     Raises:
         UserError: a word of it is too long, or no text; the leader would reject it.
     """
     problem = problem_with_text("the name of the user", user, LONGEST_NAME) or problem_with_request(verb, arguments)
+    if key is not None:
+        problem = problem or problem_with_text("the key", key, LONGEST_NAME)
     if problem is not None:
         raise UserError(f"{verb}: {problem}")
-    return await side.add(f"{KIND}:{user}", {"verb": verb, "arguments": json.dumps(list(arguments))}, keep=KEPT)
+    fields = {"verb": verb, "arguments": json.dumps(list(arguments))}
+    if expires is not None:
+        fields["expires"] = repr(expires)
+    if key is not None:
+        fields["key"] = key
+    return await side.add(f"{KIND}:{user}", fields, keep=KEPT)
 
 
 async def pending_requests(side: SideStreams, state: ClusterState) -> list[Request]:
@@ -110,11 +139,25 @@ def _request(user: str, entry: SideEntry) -> Request:
         words = read_json(arguments) if len(arguments) <= SET_ASIDE_LONGEST else None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise ValueError("the arguments are no list of texts, or too long")  # noqa: TRY301 - one way out
+        key = entry.fields["key"].decode() if "key" in entry.fields else None
         problem = problem_with_request(verb, words)
+        if key is not None:
+            problem = problem or problem_with_text("the key", key, LONGEST_NAME)
         if problem is None:
-            return Request(user, entry.id, verb, tuple(words))
+            return Request(user, entry.id, verb, tuple(words), expires=_expiry(entry), key=key)
     except KeyError as error:
         problem = f"the entry has no field {error}"
     except (UnicodeDecodeError, ValueError) as error:
         problem = f"the entry cannot be read ({error})"
     return Request(user, entry.id, "?", (), shown(problem))
+
+
+def _expiry(entry: SideEntry) -> float | None:
+    """Returns the time by which a request must have been taken over; raises ValueError for what is no time."""
+    text = entry.fields.get("expires")
+    if text is None:
+        return None
+    expires = float(text) if len(text) <= _LONGEST_NUMBER else nan
+    if not isfinite(expires):
+        raise ValueError("'expires' is no time")
+    return expires

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from events.codec import encode_for_append
 from haes.bounds import LONGEST_STOP, shown, shown_error
 from haes.manager import configuration
-from haes.manager.answers import ignore, reject
+from haes.manager.answers import done, ignore, reject
 from haes.manager.context import Round
 from haes.manager.motions import blocked_by, queue_motion
 from haes.manager.resources import enter
@@ -187,7 +187,13 @@ class _Verb:
     serve: Callable[[Round, Command], None]
 
 
+def _withdraw(round_: Round, command: Command) -> None:
+    """The user took a request out of his stream by himself; this tells him that no round is left that had read it."""
+    done(round_, command)
+
+
 _VERBS: dict[str, _Verb] = {
+    "withdraw": _Verb(1, _withdraw),
     "migrate": _Verb(2, _motion),
     "relocate": _Verb(2, _motion),
     "stop": _Verb(2, _stop),

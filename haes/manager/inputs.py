@@ -65,6 +65,8 @@ class Request:
         verb: what is asked for.
         arguments: what the verb is about, as written.
         problem: why it cannot be taken over as it was written; verb and arguments say nothing then.
+        expires: domain time by which it must have been taken over; None for never.
+        key: what its author calls it: of several with one key, one is carried out.
     """
 
     user: str
@@ -72,6 +74,8 @@ class Request:
     verb: str
     arguments: tuple[str, ...]
     problem: str | None = None
+    expires: float | None = None
+    key: str | None = None
 
 
 def _no_objection(_resource: str, _target: str) -> tuple[str, ...]:

@@ -49,6 +49,7 @@ class ClusterState:
         commands: what operators asked for and nobody looked at yet, by id.
         command_count: commands ever received.
         requests: user -> the last entry of his own stream that was taken over.
+        request_keys: `USER/KEY` -> the first command that bore that key; of the last ones only.
         balance: the balancer's memory.
         services: resource -> what is remembered of its deaths.
         archived: file of an archived segment -> its SHA-256, once it was read back and compared.
@@ -86,6 +87,7 @@ class ClusterState:
         "policy_version",
         "present",
         "program",
+        "request_keys",
         "requests",
         "resources",
         "rules_applied",
@@ -130,6 +132,7 @@ class ClusterState:
         self.commands: dict[int, Command] = {}
         self.command_count = 0
         self.requests: dict[str, str] = {}
+        self.request_keys: dict[str, int] = {}
         self.balance = BalanceMemory()
         self.services: dict[str, ServiceMemory] = {}
         self.archived: dict[str, str] = {}
@@ -166,6 +169,7 @@ class ClusterState:
         copy.announced = dict(self.announced)
         copy.commands = dict(self.commands)
         copy.requests = dict(self.requests)
+        copy.request_keys = dict(self.request_keys)
         copy.balance = self.balance.copy()
         copy.services = dict(self.services)
         copy.archived = dict(self.archived)

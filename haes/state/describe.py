@@ -45,6 +45,8 @@ def describe(state: "ClusterState") -> dict[str, Any]:
     data["announced"] = {name: dict(sorted(types.items())) for name, types in sorted(state.announced.items())}
     data["commands"] = [asdict(state.commands[number]) for number in sorted(state.commands)]
     data["requests"] = dict(sorted(state.requests.items()))
+    if state.request_keys:
+        data["request_keys"] = dict(sorted(state.request_keys.items()))
     data["balance"] = describe_balance(state)
     data["services"] = {name: asdict(item) for name, item in sorted(state.services.items())}
     data["archived"] = dict(sorted(state.archived.items()))

@@ -84,11 +84,19 @@ def arm_requested(state: ClusterState, _subject: str, payload: Payload, _at: flo
     state.disarm = None
 
 
+# Keys of commands that are remembered: more than any client sends while it still repeats one.
+KEYS_KEPT = 1000
+
+
 def command_received(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`command.received`: the command waits for the leader."""
     number = payload["id"]
     if payload.get("request"):
         state.requests[payload["user"]] = payload["request"]
+    if payload.get("key"):
+        state.request_keys.setdefault(f"{payload['user']}/{payload['key']}", number)
+        if len(state.request_keys) > KEYS_KEPT:
+            del state.request_keys[next(iter(state.request_keys))]
     state.command_count = max(state.command_count, number)
     state.commands[number] = Command(
         id=number,

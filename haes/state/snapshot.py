@@ -40,6 +40,7 @@ _PLAIN = (
     "lost_events",
     "announced",
     "requests",
+    "request_keys",
     "archived",
     "versions",
 )

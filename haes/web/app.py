@@ -19,7 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from events.errors import HaesError, LogUnavailable, UserError
-from haes.live.requests import send_request
+from haes.live.requests import EXPIRES, send_request
 from haes.web.access import HEADERS, Tokens
 from haes.web.follower import Behind, Follower
 from haes.web.metrics import registry_of
@@ -201,7 +201,8 @@ class _Site:
             if len(body) > LONGEST_BODY:
                 return JSONResponse({"error": f"allowed are {LONGEST_BODY} bytes"}, 413)
         verb, arguments = _wanted(body)
-        entry = await send_request(self._follower.log.side, user, verb, arguments)
+        log = self._follower.log
+        entry = await send_request(log.side, user, verb, arguments, expires=await log.now() + EXPIRES)
         return JSONResponse({"request": entry, "user": user}, 202)
 
     async def metrics(self, _: Request) -> Response:
