@@ -45,6 +45,9 @@ POLL_INTERVAL = 0.5
 SHORTEST_PAUSE = 0.01
 # Event types after which a leader does not wait for its next round: reports, and agents that come or leave.
 URGENT = frozenset({"job.done", "agent.reported", "agent.connected", "command.received"})
+# Seconds beyond a sampling interval for which loads may be missing before that is worth a warning: what has just begun
+# is measured for the first time, which takes a while on a busy machine.
+LOADS_DUE = 20.0
 # Seconds for a manager to write that it leaves, and to give its leases back.
 LEAVE_LIMIT = 1.5
 # Lost events that are named when the log lost its tail; the others are counted.
@@ -362,6 +365,7 @@ class ManagerWorker(Worker):
             requests=requests,
             undecidable=undecidable,
             fence_delay=self._intervals.fence_delay,
+            loads_patience=LOADS_DUE + self._intervals.sample,
             early=early,
             outside=True,
         )

@@ -54,6 +54,7 @@ class Cluster:
         """
         self._config, self._options, self._directory = config, options, directory
         self._wanted = list(members)
+        self._stopping = False
         self._tasks: dict[Member, asyncio.Task[None]] = {}
         self.members: dict[Member, asyncio.subprocess.Process] = {}
 
@@ -81,6 +82,7 @@ class Cluster:
 
     async def stop(self) -> None:
         """Ends everything: the processes in good order, then the services, which nobody looks after any more."""
+        self._stopping = True
         for process in self.members.values():
             with suppress(ProcessLookupError):
                 process.send_signal(signal.SIGTERM)
@@ -123,6 +125,8 @@ class Cluster:
                 )
             self.members[member] = process
             status = await process.wait()
+            if self._stopping:
+                return
             _log.warning("the %s ended with status %s, see %s", member.name, status, folder / f"{member.part}.log")
             await asyncio.sleep(RESTART_DELAY)
 

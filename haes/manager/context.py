@@ -25,6 +25,8 @@ class Round:
         loads: what was measured.
         modes: node -> mode of its agent, for nodes known when the round began.
         streak: consecutive rounds over the threshold, as it is after the round.
+        missed: what had no load in the round before -> since when, and whether that was said.
+        missing: the same for this round.
         online: the nodes that can take resources in this round.
     """
 
@@ -36,6 +38,8 @@ class Round:
     loads: Loads = field(default_factory=Loads)
     modes: Mapping[str, str] = field(default_factory=dict)
     streak: int = 0
+    missed: Mapping[str, tuple[float, bool]] = field(default_factory=dict)
+    missing: dict[str, tuple[float, bool]] = field(default_factory=dict)
     online: frozenset[str] = frozenset()
 
     def use(self, usage: Usage) -> None:

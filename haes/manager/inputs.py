@@ -101,6 +101,7 @@ class RoundInputs:
         requests: what operators ask for, oldest first.
         undecidable: resource -> why an earlier try of this round could not decide about it.
         fence_delay: seconds that a node must be gone before its resources are taken from it.
+        loads_patience: seconds for which a load may be missing before that is said, once; None: said in every round.
         early: the round comes before its time because something happened; load is looked at in regular rounds only.
         outside: the leader need not run on a working node; live, whoever reaches the log may lead.
     """
@@ -119,5 +120,6 @@ class RoundInputs:
     requests: Sequence[Request] = ()
     undecidable: Mapping[str, str] = field(default_factory=dict)
     fence_delay: float = FENCE_DELAY
+    loads_patience: float | None = None
     early: bool = False
     outside: bool = False

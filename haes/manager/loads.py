@@ -39,8 +39,20 @@ def _usage_for(round_: Round) -> Usage:
                 round_.batch.emit(type_, subject, by=author, **payload)
             return DynamicUsage(_of_nodes(loads.node_loads, nodes, mode), loads.resource_loads)
         except UsageProblem as problem:
-            round_.batch.emit("scheduler.fallback", "cluster", mode=mode, problem=str(problem))
+            if _is_due(round_, "cluster"):
+                round_.batch.emit("scheduler.fallback", "cluster", mode=mode, problem=str(problem))
     return BasicUsage(nodes)
+
+
+def _is_due(round_: Round, what: str) -> bool:
+    """Returns whether it is to be said now that the load of something is missing."""
+    patience, now = round_.inputs.loads_patience, round_.inputs.at
+    if patience is None:
+        return True
+    since, said = round_.missing.get(what) or round_.missed.get(what) or (now, False)
+    due = not said and now - since >= patience
+    round_.missing[what] = (since, said or due)
+    return due
 
 
 def _of_nodes(known: Mapping[str, NodeStats], nodes: Sequence[str], mode: str) -> dict[str, NodeStats]:
@@ -63,7 +75,7 @@ def _add(round_: Round, resource: str, current: str | None, target: str | None, 
     if current is None and target is None:
         return
     problem = round_.usage.add(resource, current, target, running)
-    if problem is not None:
+    if problem is not None and _is_due(round_, resource):
         round_.batch.emit(
             "usage.problem", resource, task="add", mode=round_.state.scheduler, problem=problem, resource=resource
         )

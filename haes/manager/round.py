@@ -3,7 +3,8 @@
 The round decides on a working copy; what it decided are the batch's events. It touches nothing else.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from haes import settings
 from haes.balancer.balance import balance, refuse
@@ -34,12 +35,14 @@ class Leader:
         previous_round_at: when the round before was.
         disarmed: after the last round HA was fully out of action.
         rules: a cache; it follows from the state.
+        missing: what had no load in the round before -> since when, and whether that was said.
     """
 
     streak: int = 0
     previous_round_at: float | None = None
     disarmed: bool = False
     rules: RulesInUse | None = None
+    missing: Mapping[str, tuple[float, bool]] = field(default_factory=dict)
 
     def take_over(self, batch: Batch, node: str) -> None:
         """Records the election and the scheduler that this leader begins with."""
@@ -54,6 +57,7 @@ class Leader:
         """Decides one round."""
         assert batch.state is not None  # noqa: S101 - leaders decide on a working copy
         round_ = Round(batch.state, batch, inputs, self.rules or RulesInUse(), streak=inputs.streak)
+        round_.missed = self.missing
         round_.modes = {node: mode_of(round_, node) for node in round_.state.nodes}
         for resource, problem in inputs.undecidable.items():
             batch.emit("subject.parked", resource, about=problem, reason=problem)
@@ -78,6 +82,7 @@ class Leader:
             self._use_rules(round_, nodes_changed=False)
         self._decide(round_)
         self.streak = round_.streak
+        self.missing = round_.missing
         self.previous_round_at = inputs.at
 
     def _use_rules(self, round_: Round, *, nodes_changed: bool) -> None:
