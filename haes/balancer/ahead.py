@@ -11,6 +11,8 @@ from haes.scheduling.planning.problem import Motion, Problem, Standing
 from haes.scheduling.usage import Bundle, UsageProblem
 
 PERCENT = 100.0
+# Work that proofs may take in a round, a fraction of a second of it: whoever leads must stay able to say so.
+CELLS_IN_A_ROUND = 20_000_000
 
 
 def is_over_ceiling(round_: Round) -> bool:
@@ -35,7 +37,8 @@ def make(round_: Round, policy: str) -> Choice:
                 "usage.problem", "balance", task="balance", mode=round_.state.scheduler, problem=str(unknown)
             )
             return Choice(candidates, "loads_unknown")
-        planned = plan(problem, margin=round_.crs("ha-auto-rebalance-margin") / PERCENT)
+        margin = round_.crs("ha-auto-rebalance-margin") / PERCENT
+        planned = plan(problem, margin=margin, cells=CELLS_IN_A_ROUND)
         if not planned.motions:
             return Choice(candidates, "no_improvement")
         bundles = {bundle.leader: bundle for bundle in candidates.bundles}

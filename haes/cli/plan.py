@@ -11,6 +11,7 @@ from typing import Any
 
 from events.errors import UserError
 from haes import settings as known
+from haes.cli import plan_report as report
 from haes.cli.snapshot import Snapshot, movables, read_data, snapshot_of
 from haes.cli.terminal import say, warn
 from haes.scheduling.motions import Scored
@@ -35,6 +36,13 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
         "--top", type=int, default=DEFAULT_TOP, metavar="K", help=f"motions shown (default {DEFAULT_TOP})"
     )
     parser.add_argument("--until-balanced", action="store_true", help="all motions until the threshold is kept")
+    parser.add_argument(
+        "--why", action="store_true", help="what a plan is for, what each motion does, why none is shorter"
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="plan, and one best motion after the other, side by side"
+    )
+    parser.add_argument("--draw", action="store_true", help="draw the nodes before, each motion, and the nodes after")
     parser.add_argument("--time", action="store_true", help="say how long scoring took, apart from reading")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
@@ -44,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     if options.top < 1:
         raise UserError(f"--top {options.top}: expected a number from 1 on")
+    if options.json and (options.why or options.compare or options.draw):
+        raise UserError("--json prints motions alone; leave it out for --why, --compare and --draw")
     with _collection_paused():
         data = read_data(options.file)
         begin = time.perf_counter()
@@ -54,6 +64,12 @@ def run(options: argparse.Namespace) -> int:
     for warning in snapshot.warnings:
         warn(f"warning: {warning}")
     method = options.method or known.crs(snapshot.settings, "ha-auto-rebalance-method")
+    if options.why and method != known.METHOD_AHEAD:
+        raise UserError(f"--why explains plans; it needs --method {known.METHOD_AHEAD}")
+    if options.draw and method != known.METHOD_AHEAD and not options.until_balanced:
+        raise UserError(
+            f"--draw needs motions that follow each other: --until-balanced or --method {known.METHOD_AHEAD}"
+        )
     threshold = known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT
     margin = known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT
     scoring = time.perf_counter()
@@ -73,7 +89,42 @@ def run(options: argparse.Namespace) -> int:
         _print_json(before, motions, scores, times, planned)
     else:
         _print_text(before, motions, scores, times if options.time else {}, planned)
+        say(*_more(options, snapshot, units, motions, planned))
     return 0
+
+
+def _more(
+    options: argparse.Namespace,
+    snapshot: Snapshot,
+    units: Sequence[Movable],
+    motions: Sequence[Scored],
+    planned: Planned | None,
+) -> list[str]:
+    """Returns what was asked for beside the motions."""
+    if not (options.why or options.draw or options.compare):
+        return []
+    lines: list[str] = []
+    made = report.walk(snapshot.nodes, units, motions)
+    limit = known.crs(snapshot.settings, "ha-auto-rebalance-max-target-load")
+    ceiling = None if limit is None else limit / PERCENT
+    if options.why and planned is not None:
+        lines += ["", *report.why(planned, made, units, ceiling)]
+    if options.draw:
+        lines += ["", *report.draw(motions, made)]
+    if options.compare:
+        greedy = Plan(snapshot.nodes, units, snapshot.places)
+        threshold = known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT
+        margin = known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT
+        steps = greedy.until_balanced("bruteforce", threshold, margin)
+        ahead = planned or plan_ahead(snapshot, units)
+        before = Plan(snapshot.nodes, units, snapshot.places).imbalance()
+        ways = {"step by step": steps, "plan": list(ahead.motions)}
+        table = {
+            name: (report.walk(snapshot.nodes, units, way), way[-1].imbalance if way else before)
+            for name, way in ways.items()
+        }
+        lines += ["", *report.compare(table, ceiling)]
+    return lines
 
 
 def plan_ahead(snapshot: Snapshot, units: Sequence[Movable]) -> Planned:

@@ -154,3 +154,28 @@ def test_a_plan_must_be_worth_the_margin() -> None:
     planned = _planned(case)
     assert not planned.after.at_rest()
     assert not planned.motions
+
+
+def test_a_plan_explains_draws_and_compares_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it is for, what each motion does to its nodes, bars before and after, and the other way beside it."""
+    path = tmp_path / "snapshot.json"
+    path.write_text(json.dumps(_two_nodes()))
+    assert main(["plan", str(path), "--method", "plan", "--why", "--draw", "--compare"]) == 0
+    printed = capsys.readouterr().out
+    assert "why: over the ceiling of 80%: node1; an imbalance of 38.5%\n" in printed
+    assert "1. vm:101: node1 to node2\n     node1: cpu 90% to 60%, memory 90% to 60%\n" in printed
+    assert "before\n  node1 cpu ██████████████████··  90% memory ██████████████████··  90%\n" in printed
+    lines = printed.splitlines()
+    assert lines[-3].split() == [
+        "motions",
+        "GiB",
+        "moved",
+        "fullest",
+        "target",
+        "imbalance",
+        "after",
+        "over",
+        "ceiling",
+    ]
+    assert lines[-1].split() == ["plan", "1", "3.0", "70.0%", "7.7%", "0"]
+    assert max(len(line) for line in lines) <= 80

@@ -69,15 +69,16 @@ class _Partial:
         return _Partial(self.cpu[begin:end], self.mem[begin:end], self.chosen[begin:end])
 
 
-def likely(problem: Problem, size: int, width: int) -> Found:
+def likely(problem: Problem, size: int, width: int, *, cells: int = MOST_CELLS) -> Found:
     """Returns a sequence of so many motions that brings a cluster to rest, if it lies near the most likely sets.
 
     Args:
         problem: the cluster.
         size: motions.
         width: partial sets that are followed at each step.
+        cells: how much work may be done.
     """
-    return _Search(problem, MOST_CELLS).follow(size, width)
+    return _Search(problem, cells).follow(size, width)
 
 
 def fewest(problem: Problem, most: int, *, begin: int = 1, cells: int = MOST_CELLS) -> Found:

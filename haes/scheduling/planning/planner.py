@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from haes.scheduling.motions import Scored
 from haes.scheduling.planning.cuts import least_motions
 from haes.scheduling.planning.descent import Descent
-from haes.scheduling.planning.exact import Found, fewest, likely
+from haes.scheduling.planning.exact import MOST_CELLS, Found, fewest, likely
 from haes.scheduling.planning.problem import Motion, Problem, Standing, Unrest
 
 # Units times nodes up to which all sets of changes are searched; beyond it one step alone would fill the time.
@@ -14,9 +14,9 @@ LARGEST_EXACT = 10_000
 MOST_EXACT = 24
 # Motions beyond one for each unit that are looked for: stops on the way.
 MOST_STOPS = 2
-# Partial sets followed at once when not all can be, and the cells that are looked at for one size of plan.
+# Partial sets followed at once when not all can be, and the part of the work that one size of plan may take then.
 WIDTH = 400
-CELLS_FOR_A_SIZE = 20_000_000
+PART_FOR_A_SIZE = 6
 # Sizes tried when not all sets can be looked at.
 MOST_TRIES = 4
 # What a hundredth over the ceiling weighs beside a hundredth of squared imbalance: little, and ceilings are repaired on
@@ -49,12 +49,13 @@ class Planned:
         return self.after.at_rest() and len(self.motions) <= self.bound
 
 
-def plan(problem: Problem, *, margin: float = 0.0) -> Planned:
+def plan(problem: Problem, *, margin: float = 0.0, cells: int = MOST_CELLS) -> Planned:
     """Returns the motions that bring a cluster to rest, or as near to it as a search gets.
 
     Args:
         problem: the cluster.
         margin: what a plan must take away of the imbalance, relative, 0..1, unless a ceiling or a rule is broken.
+        cells: how much work proofs may take; the same problem and the same number give the same plan.
     """
     start = Standing(problem)
     before = start.unrest()
@@ -69,9 +70,9 @@ def plan(problem: Problem, *, margin: float = 0.0) -> Planned:
     if is_large:
         found.bound = least_motions(problem)
     elif len(problem.names):
-        found = fewest(problem, min(MOST_EXACT, len(problem.names) + MOST_STOPS))
+        found = fewest(problem, min(MOST_EXACT, len(problem.names) + MOST_STOPS), cells=cells)
     if found.motions is None:
-        found.motions = _search(problem, found.bound) if len(problem.names) else []
+        found.motions = _search(problem, found.bound, cells // PART_FOR_A_SIZE) if len(problem.names) else []
     after = _made(problem, found.motions)
     if not needs_repair and after.imbalance() > worth:
         found.motions = []
@@ -92,7 +93,7 @@ def _made(problem: Problem, motions: list[Motion]) -> Standing:
     return standing
 
 
-def _search(problem: Problem, bound: int) -> list[Motion]:
+def _search(problem: Problem, bound: int, most: int) -> list[Motion]:
     """Returns the best that the ways without proof find."""
     best: tuple[Unrest, int, list[Motion]] | None = None
     is_large = len(problem.names) * len(problem.nodes) > LARGEST_EXACT
@@ -113,7 +114,7 @@ def _search(problem: Problem, bound: int) -> list[Motion]:
     else:
         sizes = range(bound, bound + MOST_TRIES)
     for size in sizes:
-        found = likely(problem, size, max(1, min(WIDTH, CELLS_FOR_A_SIZE // (cells * size))))
+        found = likely(problem, size, max(1, min(WIDTH, most // (cells * size))), cells=most)
         if found.motions is not None:
             shortest = found.motions
         if (found.motions is None) == best[0].at_rest():
