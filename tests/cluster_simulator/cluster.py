@@ -77,6 +77,8 @@ class Cluster:
         nodes: names.
         services: resource -> node.
         settings: of the scheduler and the balancer.
+        intervals: of all processes.
+        pace: how those relate to the usual ones.
         members: process -> it, for those that run.
         down: processes that are not to run for now.
         violations: what must not be.
@@ -96,6 +98,7 @@ class Cluster:
     )
     settings: dict[str, Any] = field(default_factory=dict)
     intervals: Intervals = field(default_factory=Intervals)
+    pace: float = 1.0
     members: dict[str, Member] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
     violations: list[str] = field(default_factory=list)

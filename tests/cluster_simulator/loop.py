@@ -8,6 +8,7 @@ line more of it runs. Knows no cluster.
 import asyncio
 import gc
 import heapq
+import logging
 import random
 import sys
 import weakref
@@ -203,6 +204,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             task._log_destroy_pending = False
             self._graves.append(task)
         hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
+        logging.disable()
         try:
             for process in (self.world, *self._runnable):
                 process.queue.clear()
@@ -218,6 +220,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self.close()
         finally:
             sys.unraisablehook = hook
+            logging.disable(logging.NOTSET)
 
     def _put(self, process: Process, handle: Handle) -> None:
         if process.dead:
@@ -263,4 +266,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _note_fault(self, _loop: Any, details: dict[str, Any]) -> None:
         error = details.get("exception")
+        if details["message"].startswith("Future exception was never retrieved"):
+            # Whoever waited for it was killed.
+            return
         self.faults.append(f"{details['message']}: {error!r}")

@@ -26,14 +26,18 @@ class Watch:
 
     Attributes:
         state: the fold of the log from zero.
+        events: the log from its first event on, whether trimmed or not.
     """
 
     def __init__(self, cluster: "Cluster") -> None:
         self._cluster = cluster
         self.state = ClusterState()
+        self.events: list[Event] = []
         self._epochs: dict[tuple[int, str], int] = {}
         self._steps: dict[int, tuple[int, float]] = {}
         self._twice = 0
+        # Node -> when something happened to it last that may lead to its fencing.
+        self.disturbed: dict[str, float] = {}
         self._compared: dict[int, int] = {}
 
     def appended(self, token: Token, before: int, after: int) -> None:
@@ -42,7 +46,10 @@ class Watch:
         for event in at_once(log.read(before, count=after - before, lenient=True)):
             self._cluster.say(f"{event.n} {event.type} {event.subject} {event.about}", event.by)
             self._look_at_token(event, token)
+            if event.type == "node.fence":
+                self._look_at_fencing(event)
             if event.n == self.state.n + 1:
+                self.events.append(event)
                 apply_event(self.state, event)
 
     def _look_at_token(self, event: Event, token: Token) -> None:
@@ -58,12 +65,25 @@ class Watch:
             self._cluster.wrong(f"event {event.n} has epoch {token.epoch} of '{token.lease}' after a higher one")
         self._epochs[key] = max(token.epoch, self._epochs.get(key, 0))
 
+    def _look_at_fencing(self, event: Event) -> None:
+        """A node is fenced for a cause: something happened to it, or to all, not long before."""
+        intervals = self._cluster.intervals
+        recent = intervals.agent_lease + intervals.fence_delay + 3 * intervals.round + 10.0
+        if self._cluster.loop.time() - self.disturbed.get(event.subject, 0.0) > recent:
+            self._cluster.wrong(f"{event.subject} is fenced without a cause (event {event.n})")
+
     def begin_again(self) -> None:
-        """The log is another one, or one that lost its tail: folds it from zero."""
-        self.state = ClusterState()
-        log = self._cluster.server.log
-        for event in at_once(_all(log)):
-            apply_event(self.state, event)
+        """The log lost its tail: folds what is left of it from zero."""
+        head = at_once(self._cluster.server.log.head())
+        del self.events[head.n :]
+        self.state = self.whole()
+
+    def whole(self) -> ClusterState:
+        """Returns the fold from zero."""
+        state = ClusterState()
+        for event in self.events:
+            apply_event(state, event)
+        return state
 
     def look(self) -> None:
         """Looks at everything that can be looked at any time."""
@@ -93,6 +113,3 @@ class Watch:
         head = self._cluster.server.log._head
         return position is not None and head is not None and position.id == head.last_id
 
-
-async def _all(log: object) -> list[Event]:
-    return [event async for event in log.read_all(lenient=True)]  # type: ignore[attr-defined]
