@@ -41,7 +41,11 @@ class _Front:
 
 
 _Test = Callable[[object, _Front], Coroutine[Any, Any, None]]
-PROMISES = {name: getattr(LogContract, name) for name in dir(LogContract) if name.startswith("test_")}
+PROMISES = {
+    name: getattr(LogContract, name)
+    for name in dir(LogContract)
+    if name.startswith("test_") and not hasattr(getattr(LogContract, name), "pytestmark")
+}
 
 
 @pytest.mark.parametrize("test", PROMISES.values(), ids=PROMISES.keys())
