@@ -247,6 +247,11 @@ class MemoryLog(EventLog):
     async def wait_once(self, checkpoint: Checkpoint, *, lenient: bool = False) -> list[Event]:
         """Returns what `wait` does, without waiting."""
         check_alive(checkpoint, self._known_head())
+        if checkpoint.n > self._trimmed and checkpoint.id != START_ID:
+            at, _ = self._entries[checkpoint.n - self._trimmed - 1]
+            # Entries that are no events stand behind the number before them.
+            if at != checkpoint.id.encode() and not any(at == checkpoint.id.encode() for at, _ in self._entries):
+                await self.attach(checkpoint)
         return await self.read(checkpoint.n, lenient=lenient)
 
     async def trim(self, up_to: int) -> int:

@@ -99,10 +99,14 @@ class StreamReader:
                         *("XREAD", "COUNT", READ_COUNT, *block),
                         *("STREAMS", self._keys.events, checkpoint.id),
                     )
+                    # What was read last is still there: behind a tail that was written again, numbers may go on as well.
+                    pipe.execute_command("XRANGE", self._keys.events, checkpoint.id, checkpoint.id)
                     pipe.execute_command("HMGET", self._keys.head, *HEAD_FIELDS)
-                    streams, values = await pipe.execute()
+                    streams, last, values = await pipe.execute()
             head = self.head_of(values)
             check_alive(checkpoint, head)
+            if checkpoint.id != START_ID and not last:
+                await self.attach(checkpoint)
             if streams:
                 [[_, entries]] = streams
                 return decode_after(checkpoint.n, entries, lenient=lenient)

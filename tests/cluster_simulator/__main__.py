@@ -1,7 +1,7 @@
 """Searches for stories that end badly, or tells one again.
 
-    python -m tests.cluster_simulator search --hours 10     on all cores; failing seeds are kept in a file
-    python -m tests.cluster_simulator tell SEED PROFILE     one story, with its trace
+python -m tests.cluster_simulator search --hours 10     on all cores; failing seeds are kept in a file
+python -m tests.cluster_simulator tell SEED PROFILE     one story, with its trace
 """
 
 import argparse

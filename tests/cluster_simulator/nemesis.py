@@ -116,7 +116,7 @@ class Nemesis:
         if member is not None:
             self._disturb(member.host.name, seconds=fault.seconds)
             member.link.cut = True
-            self._later(fault.seconds, setattr, member.link, "cut", False)  # noqa: FBT003 - as setattr has it
+            self._later(fault.seconds, setattr, member.link, "cut", False)
 
     def _cut_node(self, fault: Fault) -> None:
         for part in ("manager", "agent"):
@@ -168,7 +168,7 @@ class Nemesis:
     def _fill_server(self, fault: Fault) -> None:
         self._disturb(*self._cluster.nodes, seconds=fault.seconds)
         self._cluster.server.full = True
-        self._later(fault.seconds, setattr, self._cluster.server, "full", False)  # noqa: FBT003 - as setattr has it
+        self._later(fault.seconds, setattr, self._cluster.server, "full", False)
 
     def _crash_keeper(self, fault: Fault) -> None:
         keeper = self._cluster.hosts[fault.who].keeper

@@ -41,11 +41,7 @@ class _Front:
 
 
 _Test = Callable[[object, _Front], Coroutine[Any, Any, None]]
-PROMISES = {
-    name: getattr(LogContract, name)
-    for name in dir(LogContract)
-    if name.startswith("test_") and not hasattr(getattr(LogContract, name), "pytestmark")
-}
+PROMISES = {name: getattr(LogContract, name) for name in dir(LogContract) if name.startswith("test_")}
 
 
 @pytest.mark.parametrize("test", PROMISES.values(), ids=PROMISES.keys())

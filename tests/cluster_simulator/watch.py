@@ -112,4 +112,3 @@ class Watch:
         position = member.worker.replica._checkpoint  # type: ignore[attr-defined]
         head = self._cluster.server.log._head
         return position is not None and head is not None and position.id == head.last_id
-

@@ -358,7 +358,6 @@ class ReadContract:
         with pytest.raises(LogForked):
             await log.attach(checkpoint)
 
-    @pytest.mark.xfail(strict=True, reason="a follower that waits looks at numbers and ids after its own only")
     async def test_a_follower_notices_a_rewritten_tail(self, hands: Hands) -> None:
         """A follower is told so, too, also when the new tail is longer and its clock was behind."""
         log, token = await _filled(hands, 3)
