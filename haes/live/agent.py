@@ -240,7 +240,7 @@ class AgentWorker(Worker):
 
     async def _lost_lease(self) -> None:
         """Takes the lease again; whatever was fenced meanwhile is found out before anything runs again."""
-        if await self.lease.acquire():
+        if await self._try_lease() is None:
             self._reset = self._reset or "the lease was over"
             self._last_round = boottime()
             if self.lease.token is not None:
@@ -366,7 +366,7 @@ class AgentWorker(Worker):
         """Says what really runs here: reality wins over a log that lost its tail."""
         _log.error("the log had %d events and has %d", known_n, self.replica.state.n)
         if not await self.lease.renew():
-            await self.lease.acquire()
+            await self._try_lease()
         self._reset = "the log lost its tail"
         self._wake.set()
 

@@ -239,9 +239,12 @@ class ManagerWorker(Worker):
 
     async def _stand_by(self, *, due: bool) -> None:
         """Follows, and takes the leader's lease as soon as it is free and the core wants it."""
-        # A lease of one's own without leading is left over from a round that came to nothing.
+        if self._leader.token is not None:
+            # Left over from a round that came to nothing, as far as is known; what is on its way still must not arrive,
+            # and every election has an epoch of its own.
+            await self._leader.release()
         lease = (await self.log.leases()).get(LEADER_LEASE)
-        free = self._leader.valid() or presence.is_over(lease)
+        free = presence.is_over(lease)
         left = None if lease is None else lease.expires_in
         self._free_at = math.inf if left is None or left <= 0 else boottime() + left
         if not (due or free):
@@ -249,13 +252,11 @@ class ManagerWorker(Worker):
         batch = await self._batch()
         trial, port = _copy(self._process), _Port(Claim.REFUSED)
         trial.round(batch, port, self._no_inputs)
-        if free and port.asked and (self._leader.valid() or await self._leader.acquire()):
+        if free and port.asked and await self._leader.acquire():
             # What others wrote until the lease was granted must be known before anything is decided.
             await self.replica.catch_up()
             await self._round(Claim.NEW, await pending_requests(self.log.side, self.replica.state), early=False)
             return
-        if self._leader.token is not None:
-            await self._leader.release()
         self._round_due = boottime() + self._intervals.round
         await self.replica.append(batch)
         self._process = trial

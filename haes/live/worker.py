@@ -137,7 +137,7 @@ class Worker(ABC):
 
     async def _lost_lease(self) -> None:
         """Tries to get the lease back."""
-        if await self.lease.acquire():
+        if await self._try_lease() is None:
             self._wake.set()
 
     @abstractmethod
