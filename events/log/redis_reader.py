@@ -99,7 +99,7 @@ class StreamReader:
                         *("XREAD", "COUNT", READ_COUNT, *block),
                         *("STREAMS", self._keys.events, checkpoint.id),
                     )
-                    # What was read last is still there: behind a tail that was written again, numbers may go on as well.
+                    # Whether what was read last is still there: numbers may go on as well in a tail that was written again.
                     pipe.execute_command("XRANGE", self._keys.events, checkpoint.id, checkpoint.id)
                     pipe.execute_command("HMGET", self._keys.head, *HEAD_FIELDS)
                     streams, last, values = await pipe.execute()

@@ -118,6 +118,8 @@ class Cluster:
         }
         self.watch = Watch(self)
         self.server.on_append = self.watch.appended
+        for host in self.hosts.values():
+            host.on_ring = self.watch.rang
         resources = {
             name: check_changes(name, _values(name, node), self.nodes, name) for name, node in self.services.items()
         }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from events.envelope import Event
 from events.errors import LogUnavailable, UserError
+from haes.drivers.process.client import ANSWER_LIMIT
 from haes.live.requests import KEPT, KIND, send_request
 from tests.cluster_simulator.server import SimulatedLog, at_once
 from tests.cluster_simulator.story import Fault
@@ -30,6 +31,8 @@ class Nemesis:
         self.written: list[tuple[str, str]] = []
         self.excused: set[tuple[str, str]] = set()
         self.disturbed: dict[str, float] = {}
+        # More than one damaged snapshot is more than a trimmed stream without an archive stands.
+        self._damaged = False
 
     def do(self, fault: Fault) -> None:
         """Makes a fault happen now; one that does not apply comes to nothing."""
@@ -52,32 +55,37 @@ class Nemesis:
             member.link.cut = False
             self._loop.resume(member.process)
         cluster.start_all()
-        self._disturb(*cluster.nodes)
+        self._disturb(*cluster.nodes, seconds=2 * ANSWER_LIMIT)
 
     def _disturb(self, *nodes: str, seconds: float = 0.0) -> None:
         for node in nodes:
             self.disturbed[node] = max(self.disturbed.get(node, 0.0), self._loop.time() + seconds)
 
+    def _disturb_agent(self, fault: Fault) -> None:
+        part, _, node = fault.who.partition(" ")
+        if part == "agent":
+            self._disturb(node, seconds=fault.seconds)
+
     def _later(self, seconds: float, act: object, *arguments: object) -> None:
         self._loop.call_later(seconds, act, *arguments, context=self._loop.world.context)  # type: ignore[arg-type]
 
     def _kill(self, fault: Fault) -> None:
-        self._disturb(fault.who[-5:])
+        self._disturb_agent(fault)
         self._cluster.kill(fault.who)
 
     def _pause(self, fault: Fault) -> None:
         member = self._cluster.members.get(fault.who)
         if member is not None:
-            self._disturb(member.host.name, seconds=fault.seconds)
+            self._disturb_agent(fault)
             self._loop.pause(member.process)
             self._later(fault.seconds, self._loop.resume, member.process)
 
     def _leave(self, fault: Fault) -> None:
-        self._disturb(fault.who[-5:])
+        self._disturb_agent(fault)
         self._cluster.leave(fault.who)
 
     def _stay_down(self, fault: Fault) -> None:
-        self._disturb(fault.who[-5:], seconds=fault.seconds)
+        self._disturb_agent(fault)
         self._cluster.down.add(fault.who)
         if not self._cluster.leave(fault.who):
             return
@@ -114,7 +122,7 @@ class Nemesis:
     def _cut(self, fault: Fault) -> None:
         member = self._cluster.members.get(fault.who)
         if member is not None:
-            self._disturb(member.host.name, seconds=fault.seconds)
+            self._disturb_agent(fault)
             member.link.cut = True
             self._later(fault.seconds, setattr, member.link, "cut", False)
 
@@ -161,9 +169,7 @@ class Nemesis:
     @staticmethod
     def _is_known(log: object, user: str, request: str) -> bool:
         entries = log.side._streams.get(f"{KIND}:{user}", [])  # type: ignore[attr-defined]
-        if any(entry.id == request for entry in entries):
-            return True
-        return False
+        return any(entry.id == request for entry in entries)
 
     def _fill_server(self, fault: Fault) -> None:
         self._disturb(*self._cluster.nodes, seconds=fault.seconds)
@@ -195,7 +201,8 @@ class Nemesis:
         self._set_host("stubborn", fault)
 
     def _deaf_keeper(self, fault: Fault) -> None:
-        self._disturb(fault.who, seconds=fault.seconds)
+        # Whoever asked before the end waits for an answer for a while.
+        self._disturb(fault.who, seconds=fault.seconds + 2 * ANSWER_LIMIT)
         self._set_host("deaf", fault)
 
     def _crash_service(self, fault: Fault) -> None:
@@ -233,6 +240,9 @@ class Nemesis:
 
     def _damage_snapshot(self, fault: Fault) -> None:
         log = self._cluster.server.log
+        if self._damaged or len(log._snapshots) < 2:  # noqa: PLR2004 - the one before it stands for it
+            return
+        self._damaged = True
         for n in list(log._snapshots)[-1:]:
             match fault.value:
                 case 0:
@@ -248,7 +258,7 @@ class Nemesis:
         if not server.up:
             return
         log = server.log
-        numbers = at_once(log.snapshot_numbers())
+        numbers = [] if self._damaged else at_once(log.snapshot_numbers())
         notes = [int(lease.note["n"]) for lease in log._leases.values() if lease.note.get("n", "").isdigit()]
         if len(numbers) > 1 and notes:
             at_once(log.trim(min(numbers[-2], *notes)))

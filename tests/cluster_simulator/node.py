@@ -4,13 +4,13 @@
 is known to `Truth` alone, and nobody in the cluster can ask it.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from events.log.port import Right, Token
 from haes.drivers.port import Emit, ServiceEnd
-from haes.drivers.process.client import KeeperAway, RightRefused
+from haes.drivers.process.client import ANSWER_LIMIT, KeeperAway, RightRefused
 from haes.telemetry import Sample
 from tests.cluster_simulator.loop import SimulatedLoop
 
@@ -70,6 +70,7 @@ class Host:
         slow: seconds that jobs take at most beyond the usual.
         stubborn: share of services that ignore being asked to stop.
         deaf: share of requests to the keeper that get no answer.
+        on_ring: called with the node and what was killed when the keeper was not fed in time.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Host:
     slow: float = 0.0
     stubborn: float = 0.0
     deaf: float = 0.0
+    on_ring: Callable[[str, list[str]], None] = lambda _node, _doomed: None
 
     def boottime(self) -> float:
         """Returns what the host's clock says."""
@@ -240,6 +242,7 @@ class Keeper:
             self._end(name)
         self.fired = sorted({*(self.fired or ()), *doomed})
         self._save()
+        self._host.on_ring(self._host.name, doomed)
 
     def _save(self) -> None:
         self._host.disk["keeper"] = {
@@ -381,7 +384,7 @@ class SimulatedNode:
         """Asks the keeper; one that is gone is started anew, and what it ran is gone, too."""
         host = self._host
         if host.deaf and self._chance() < host.deaf:
-            self._loop.block(10.0)
+            self._loop.block(ANSWER_LIMIT)
             raise KeeperAway("the keeper does not answer")
         if host.keeper is None:
             self._loop.block(0.3)

@@ -72,6 +72,12 @@ class Watch:
         if self._cluster.loop.time() - self.disturbed.get(event.subject, 0.0) > recent:
             self._cluster.wrong(f"{event.subject} is fenced without a cause (event {event.n})")
 
+    def rang(self, node: str, doomed: list[str]) -> None:
+        """A keeper that was not fed killed services: for a cause, too."""
+        undisturbed = self._cluster.loop.time() - self.disturbed.get(node, 0.0)
+        if doomed and undisturbed > self._cluster.intervals.agent_lease / 2:
+            self._cluster.wrong(f"services of {node} are killed although nothing happened to it for {undisturbed:.0f} s")
+
     def begin_again(self) -> None:
         """The log lost its tail: folds what is left of it from zero."""
         head = at_once(self._cluster.server.log.head())
