@@ -20,8 +20,8 @@ LOOK = 5.0
 TERMS, BOUND = 3, 240.0
 # Seconds for which nothing may be written then.
 SILENCE = 40.0
-# What an agent without services writes when it lets its lock go.
-RESTING = {"agent.went_idle", "agent.wait_for_agent_lock", "agent.reported"}
+# What comes in its own time: an agent without services lets its lock go, a service counts as healthy again.
+RESTING = {"agent.went_idle", "agent.wait_for_agent_lock", "agent.reported", "service.healthy"}
 
 
 @dataclass
