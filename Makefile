@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # One worker per core keeps the suite short; pytest-xdist decides how many that is.
 PYTEST_WORKERS ?= auto
 
-.PHONY: run test chaos soak installed lint clean
+.PHONY: run test chaos soak search installed lint clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,12 @@ soak: $(VENV)/.ready
 # Fresh environments with every Python that is here, from 3.11 to 3.14.
 installed: $(VENV)/.ready
 	$(BIN)/pytest -q -m install tests/install
+
+# Whole clusters in the simulator, on all cores, for so many simulated hours; seeds that fail are kept in var/.
+HOURS ?= 10
+SEED ?= 1
+search: $(VENV)/.ready
+	$(BIN)/python -m tests.cluster_simulator search --hours $(HOURS) --from $(SEED)
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

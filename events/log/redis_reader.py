@@ -99,7 +99,7 @@ class StreamReader:
                         *("XREAD", "COUNT", READ_COUNT, *block),
                         *("STREAMS", self._keys.events, checkpoint.id),
                     )
-                    # Whether what was read last is still there: numbers may go on as well in a tail that was written again.
+                    # Whether what was read last is still there: in a tail that was written again numbers go on, too.
                     pipe.execute_command("XRANGE", self._keys.events, checkpoint.id, checkpoint.id)
                     pipe.execute_command("HMGET", self._keys.head, *HEAD_FIELDS)
                     streams, last, values = await pipe.execute()

@@ -240,7 +240,7 @@ class Nemesis:
 
     def _damage_snapshot(self, fault: Fault) -> None:
         log = self._cluster.server.log
-        if self._damaged or len(log._snapshots) < 2:  # noqa: PLR2004 - the one before it stands for it
+        if self._damaged or len(log._snapshots) < 2:
             return
         self._damaged = True
         for n in list(log._snapshots)[-1:]:

@@ -76,7 +76,9 @@ class Watch:
         """A keeper that was not fed killed services: for a cause, too."""
         undisturbed = self._cluster.loop.time() - self.disturbed.get(node, 0.0)
         if doomed and undisturbed > self._cluster.intervals.agent_lease / 2:
-            self._cluster.wrong(f"services of {node} are killed although nothing happened to it for {undisturbed:.0f} s")
+            self._cluster.wrong(
+                f"services of {node} are killed although nothing happened to it for {undisturbed:.0f} s"
+            )
 
     def begin_again(self) -> None:
         """The log lost its tail: folds what is left of it from zero."""
