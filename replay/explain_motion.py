@@ -26,8 +26,21 @@ def find_motion(events: Iterable[Event], number: int) -> Event:
     raise UserError(f"there is no motion {number}; the balancer issued {issued} up to here")
 
 
-def explain_motion(event: Event) -> list[str]:
-    """Says why the balancer chose a motion: what it brings, what else there was, and what was left out."""
+def find_plan(events: Iterable[Event], motion: Event) -> Event | None:
+    """Returns the plan that a motion is a step of; None when it is of none, or the plan is not among the events."""
+    number = motion.payload.get("plan")
+    if number is None:
+        return None
+    return next((item for item in events if item.type == "balance.plan" and item.payload["number"] == number), None)
+
+
+def explain_motion(event: Event, plan: Event | None = None) -> list[str]:
+    """Says why the balancer chose a motion: what it brings, what else there was, and what was left out.
+
+    Args:
+        event: the motion.
+        plan: the plan that it is a step of, where there is one.
+    """
     payload = event.payload
     begin = (
         f"motion {payload['number']} at {say_moment(event.at)} (event {event.n}, series {payload['series']},"
@@ -40,7 +53,7 @@ def explain_motion(event: Event) -> list[str]:
     )
     lines = [begin, effect]
     if payload.get("plan") is not None:
-        lines.append(f"  it is step {payload['step']} of plan {payload['plan']}")
+        lines += [f"  it is step {payload['step']} of plan {payload['plan']}", *(_plan_lines(plan) if plan else [])]
     else:
         lines.append("  the next best were:")
         lines += [
@@ -49,6 +62,26 @@ def explain_motion(event: Event) -> list[str]:
         ] or ["    none"]
     lines.append("  left out were:")
     lines += [f"    {left_out(item, say_moment)}" for item in payload["excluded"]] or ["    none"]
+    return lines
+
+
+def _plan_lines(plan: Event) -> list[str]:
+    """Says what a plan was for, which steps it has, and why no shorter one was taken."""
+    payload = plan.payload
+    steps, bound = payload["steps"], payload["bound"]
+    lines = [f"  that plan was for an imbalance of {payload['before'] * 100:.1f}%"]
+    if payload["excess"]:
+        lines[0] += " and nodes over the ceiling"
+    lines += [
+        f"    {number}. {step['resource']} from {step['source']} to {step['target']}: {step['after'] * 100:.1f}%"
+        for number, step in enumerate(steps, start=1)
+    ]
+    if not payload["at_rest"]:
+        lines.append("  no plan was found that leaves nothing to do; this one leaves least")
+    elif len(steps) > bound:
+        lines.append(f"  fewer than {bound} motions cannot do it; what lies between was not looked at in full")
+    elif len(steps) > 1:
+        lines.append(f"  a shorter one does not exist: no {len(steps) - 1} motions end under threshold and ceiling")
     return lines
 
 

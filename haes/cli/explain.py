@@ -12,7 +12,7 @@ from haes.cli.options import add_archive_option, add_log_options, no_events, req
 from haes.cli.show import warn_of_parked
 from haes.cli.terminal import say
 from replay.explain import explain_resource
-from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
+from replay.explain_motion import end_lines, explain_motion, find_motion, find_plan, motion_ends
 from replay.explain_quiet import explain_quiet
 from replay.history import open_history, wanted_events
 from replay.points import find_begin, find_point
@@ -74,4 +74,4 @@ async def _motion(history: History, number: int, last: int | None) -> tuple[Any,
     chosen = find_motion(events, number)
     ends = motion_ends(events, chosen)
     said = {"n": chosen.n, "at": chosen.at, **chosen.payload, "ends": ends}
-    return said, [*explain_motion(chosen), *end_lines(ends)]
+    return said, [*explain_motion(chosen, find_plan(events, chosen)), *end_lines(ends)]

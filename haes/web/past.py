@@ -17,7 +17,7 @@ from haes.state.restore import replay_state
 from haes.web.picture import line_of, picture
 from replay.changes import change_lines, changes, facts
 from replay.explain import explain_resource
-from replay.explain_motion import end_lines, explain_motion, find_motion, motion_ends
+from replay.explain_motion import end_lines, explain_motion, find_motion, find_plan, motion_ends
 from replay.history import open_history, wanted_events
 from replay.points import find_point
 
@@ -94,7 +94,8 @@ class Past:
         async def explain(history: History) -> str:
             events = [event async for event in wanted_events(history, _is_balance)]
             chosen = find_motion(events, number)
-            return "\n".join([*explain_motion(chosen), *end_lines(motion_ends(events, chosen))])
+            said = explain_motion(chosen, find_plan(events, chosen))
+            return "\n".join([*said, *end_lines(motion_ends(events, chosen))])
 
         text: str = await self._ask(explain)
         return text

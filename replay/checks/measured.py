@@ -37,6 +37,7 @@ class Measured(Check):
         self._samples = samples
         self._places = [place_of(sample.id) for sample in samples]
         self._again = 0
+        self._plans = 0
         self._expired = 0
         # Version -> how many of its motions this program would have decided otherwise.
         self._others: dict[str, int] = {}
@@ -51,7 +52,8 @@ class Measured(Check):
             return
         again = decide_again(event, state, window)
         if again is not None and not (parts := differing_fields(event, again)):
-            self._again += 1
+            self._again += event.type == "balance.motion"
+            self._plans += event.type == "balance.plan"
         elif not is_whole:
             self._expired += 1
         elif state.policy_version != POLICY_VERSION:
@@ -97,13 +99,14 @@ class Measured(Check):
     @property
     def looked_at(self) -> int:
         """How many motions name samples."""
-        return self._again + self._expired + sum(self._others.values()) + len(self.findings)
+        return self._again + self._plans + self._expired + sum(self._others.values()) + len(self.findings)
 
     def end(self, state: ClusterState) -> str:  # noqa: ARG002 - see Check
         """See Check."""
         if not self.looked_at:
             return "not recorded: no motion names the samples that it was decided on"
-        said = f"{self._again} motions come out again from their samples"
+        plans = f" and {self._plans} plans" if self._plans else ""
+        said = f"{self._again} motions{plans} come out again from their samples"
         said += f"; the samples of {self._expired} have expired" if self._expired else ""
         for version, count in self._others.items():
             said += f"; {count} decided by another version ({version}), otherwise than this one does"

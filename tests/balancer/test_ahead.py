@@ -1,5 +1,6 @@
 """The balancer with method plan: it plans, follows its plan, and plans anew when something goes another way."""
 
+from replay.explain_motion import explain_motion, find_motion, find_plan
 from tests.builders import apart, cluster, motions, tell
 
 PLANS = {
@@ -79,3 +80,14 @@ async def test_the_other_methods_record_no_plan() -> None:
     assert story.motions()
     assert story.of("balance.plan", "balance.plan_ended") == []
     assert all("plan" not in event.payload for event in story.of("balance.motion"))
+
+
+async def test_an_explanation_tells_plan_step_and_why_no_shorter_one() -> None:
+    """Whoever asks for a motion of a plan is told all of its steps and that fewer cannot do it."""
+    story = await tell(cluster(HEAPED, crs=PLANS, rounds=14))
+    motion = find_motion(story.events, 2)
+    told = explain_motion(motion, find_plan(story.events, motion))
+    assert "  it is step 2 of plan 1" in told
+    assert "  that plan was for an imbalance of 100.0% and nodes over the ceiling" not in told
+    assert "  that plan was for an imbalance of 100.0%" in told
+    assert "  a shorter one does not exist: no 1 motions end under threshold and ceiling" in told

@@ -23,10 +23,10 @@ SETTINGS: dict[str, object] = {
 }
 
 
-async def _story(world: World) -> list[Event]:
+async def _story(world: World, method: str = "bruteforce") -> list[Event]:
     """Lets the balancer move something, and returns its motions."""
     world.services = dict.fromkeys(("vm:1", "vm:2", "vm:3", "vm:4"), "node1")
-    world.settings = SETTINGS
+    world.settings = {**SETTINGS, "ha-auto-rebalance-method": method}
     await world.all()
     # So that the window of the first motion begins after the first sample.
     async with asyncio.timeout(LIMIT):
@@ -45,6 +45,18 @@ async def test_motions_come_out_again_from_their_samples(world: World) -> None:
     report = await verify(History(world.log))
     assert report.findings == []
     assert report.checks["decisions"] == f"{len(motions)} motions come out again from their samples"
+
+
+async def test_plans_come_out_again_from_their_samples(world: World) -> None:
+    """A plan and each of its motions follow from state and samples alone."""
+    motions = await _story(world, "plan")
+    plans = [event for event in await world.events() if event.type == "balance.plan"]
+    assert plans
+    assert all("plan" in motion.payload for motion in motions)
+    report = await verify(History(world.log))
+    assert report.findings == []
+    found = f"{len(motions)} motions and {len(plans)} plans come out again from their samples"
+    assert report.checks["decisions"] == found
 
 
 async def test_a_motion_that_its_samples_do_not_justify_is_named(world: World) -> None:
