@@ -10,8 +10,7 @@ from typing import Any
 from events.errors import UserError
 from events.history import History
 from events.url import connect
-from haes.cli.options import add_archive_option, add_log_options, require_log
-from haes.cli.show import warn_of_parked
+from haes.cli.options import add_archive_option, add_log_options, require_log, warn_of_parked
 from haes.cli.terminal import say
 from haes.state.cluster import ClusterState
 from haes.state.restore import replay_state

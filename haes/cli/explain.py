@@ -8,8 +8,7 @@ from typing import Any
 from events.errors import UserError
 from events.history import History
 from events.url import connect
-from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
-from haes.cli.show import warn_of_parked
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log, warn_of_parked
 from haes.cli.terminal import say
 from replay.explain import explain_resource
 from replay.explain_motion import end_lines, explain_motion, find_motion, find_plan, motion_ends

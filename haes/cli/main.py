@@ -61,7 +61,7 @@ class _Version(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         """Prints and ends."""
-        from importlib.metadata import version  # noqa: PLC0415 - see above
+        from importlib.metadata import version
 
         print(f"{parser.prog} {version('haes')}")  # noqa: T201 - printing is what a command line does
         parser.exit()
@@ -108,7 +108,7 @@ def _completed(words: Sequence[str]) -> Sequence[str]:
 
 
 def _nearest(word: str) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - only a slip of the pen needs it
+    from difflib import get_close_matches
 
     return "".join(f"; did you mean '{name}'?" for name in get_close_matches(word, COMMANDS, n=1))
 

@@ -28,7 +28,6 @@ from haes.live.outcome import CommandWatch, End, Outcome, follow_command
 from haes.live.presence import LEADER_LEASE, is_over
 from haes.live.replica import Replica
 from haes.live.requests import EXPIRES, pending_requests, send_request
-from haes.manager.trial import certain_refusal
 from haes.state.cluster import ClusterState
 
 # Seconds to wait for the leader's answer unless the user says otherwise: a leader looks at requests twice a second.
@@ -176,6 +175,9 @@ async def _refused_beforehand(
     """Returns the refusal of what is sure to be refused; with other requests on their way nothing is sure."""
     if await pending_requests(log.side, state):
         return None
+    # The leader's own way of deciding brings numpy with it.
+    from haes.manager.trial import certain_refusal
+
     for verb, words in requests:
         refusal = certain_refusal(state, user, verb, tuple(words))
         if refusal is not None:

@@ -1,12 +1,17 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they say about a log alike."""
 
 import argparse
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from events.embedded import EmbeddedLog
 from events.errors import UserError
 from events.url import connect, open_log
+from haes.cli.terminal import warn
+
+if TYPE_CHECKING:
+    from haes.state.cluster import ClusterState
 
 DEFAULT_CLUSTER = "main"
 
@@ -28,6 +33,12 @@ def require_log(options: argparse.Namespace) -> None:
 def no_events(cluster: str) -> UserError:
     """Returns the error for a log that knows nothing of a cluster."""
     return UserError(f"cluster '{cluster}' has no events in this log (--cluster NAME)")
+
+
+def warn_of_parked(state: "ClusterState") -> None:
+    """Says on standard error what an answer leaves out because it could not be understood, if anything."""
+    for subject, item in sorted(state.parked.items()):
+        warn(f"warning: {subject} is as before event {item.n}, which could not be applied ({item.reason})")
 
 
 async def free_cluster(url: str, name: str) -> str:

@@ -13,8 +13,8 @@ from events.errors import UserError
 from events.history import History
 from events.snapshots import SPACING
 from events.url import connect
-from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
-from haes.cli.show import make_console, show_line, show_tables, warn_of_parked
+from haes.cli.options import add_archive_option, add_log_options, no_events, require_log, warn_of_parked
+from haes.cli.show import make_console, show_line, show_tables
 from haes.cli.stepping import step_through
 from haes.cli.terminal import say, warn
 from haes.journal import journal_lines, render_line

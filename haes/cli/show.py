@@ -10,9 +10,8 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from haes.cli.terminal import clean, one_line, raw_stream, warn
+from haes.cli.terminal import clean, one_line, raw_stream
 from haes.journal import Line
-from haes.state.cluster import ClusterState
 from replay.report import Table
 from replay.told import told
 
@@ -49,12 +48,6 @@ class Output(Console):
 def make_console() -> Console:
     """Returns the console for standard output."""
     return Output(file=raw_stream(sys.stdout), highlight=False, markup=False, emoji=False, soft_wrap=True, width=WIDTH)
-
-
-def warn_of_parked(state: ClusterState) -> None:
-    """Says on standard error what an answer leaves out because it could not be understood, if anything."""
-    for subject, item in sorted(state.parked.items()):
-        warn(f"warning: {subject} is as before event {item.n}, which could not be applied ({item.reason})")
 
 
 def show_tables(console: Console, tables: list[Table]) -> None:

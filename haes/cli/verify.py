@@ -4,12 +4,15 @@ import argparse
 import asyncio
 import json
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.cli.terminal import say
 from replay.history import open_history
-from replay.verify import Report, verify
+
+if TYPE_CHECKING:
+    from replay.verify import Report
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -36,7 +39,10 @@ def run(options: argparse.Namespace) -> int:
     return 1 if report.findings else 0
 
 
-async def _verify(options: argparse.Namespace) -> Report:
+async def _verify(options: argparse.Namespace) -> "Report":
+    # Deciding again takes the scheduling and numpy.
+    from replay.verify import verify
+
     async with connect(options.log, options.cluster) as log:
         report = await verify(await open_history(log, options.archive, lenient=False))
     if not report.events and not report.findings:

@@ -56,12 +56,12 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(options: argparse.Namespace, host: str, port: int) -> None:
     # Only this command needs a web server.
-    import uvicorn  # noqa: PLC0415
+    import uvicorn
 
-    from haes.web.access import Tokens, read_tokens  # noqa: PLC0415
-    from haes.web.app import make_app  # noqa: PLC0415
-    from haes.web.follower import Follower  # noqa: PLC0415
-    from haes.web.past import Past  # noqa: PLC0415
+    from haes.web.access import Tokens, read_tokens
+    from haes.web.app import make_app
+    from haes.web.follower import Follower
+    from haes.web.past import Past
 
     tokens = Tokens({}) if options.tokens is None else read_tokens(options.tokens)
     async with connect(options.log, options.cluster) as log:

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 from events.errors import UserError
 from events.history import History
@@ -11,13 +12,14 @@ from events.url import connect
 from haes.cli.options import add_archive_option, add_log_options, no_events, require_log
 from haes.simulation.scenario import Scenario
 from haes.telemetry import STREAM
-from replay.again import recorded_scenario, run_again
 from replay.decisions import essence
 from replay.history import open_history, wanted_events
 from replay.points import find_point
 from replay.recording import read_recording
-from replay.stage import play_again
-from replay.whatif import Comparison, PlayedComparison, compare, compare_played
+
+# Deciding again takes the scheduling and numpy, which are loaded when it comes to that.
+if TYPE_CHECKING:
+    from replay.whatif import Comparison, PlayedComparison
 
 
 def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -58,13 +60,18 @@ async def _run(options: argparse.Namespace) -> int:
 
 async def _scenario(history: History) -> Scenario | None:
     """Returns the inputs of the simulation that wrote the stream, None when it is that of a live cluster."""
+    from replay.again import recorded_scenario
+
     async with aclosing(wanted_events(history, lambda type_, _: type_ == b"simulation.started")) as events:
         async for event in events:
             return recorded_scenario([event])
     return None
 
 
-async def _compare(history: History, scenario: Scenario, options: argparse.Namespace) -> Comparison:
+async def _compare(history: History, scenario: Scenario, options: argparse.Namespace) -> "Comparison":
+    from replay.again import run_again
+    from replay.whatif import compare
+
     recorded = [event async for event in history.events()]
     since = 0 if options.begin is None else (await find_point(history, options.begin)).n
     before = await run_again(scenario)
@@ -75,6 +82,9 @@ async def _compare(history: History, scenario: Scenario, options: argparse.Names
     return compare(before, await run_again(scenario, options.overrides, since), scenario.settings, since)
 
 
-async def _compare_played(history: History, options: argparse.Namespace) -> PlayedComparison:
+async def _compare_played(history: History, options: argparse.Namespace) -> "PlayedComparison":
+    from replay.stage import play_again
+    from replay.whatif import compare_played
+
     recording = await read_recording(history, await history.log.side.read_all(STREAM), options.begin)
     return compare_played(recording, await play_again(recording), await play_again(recording, options.overrides))
