@@ -140,9 +140,11 @@ class LiveCluster:
         ear = f"\0haes-test-{secrets.token_hex(8)}"
         self.ears[part, node] = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self.ears[part, node].bind(ear)
+        apart = ("--apart",) if part == "manager" and node not in self.nodes else ()
         with (folder / f"{part}.log").open("ab") as said:
             self.processes[part, node] = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "haes.cli.main", part, node, "--config", str(self.folder / "cluster.toml")),
+                *apart,
                 *("--log", self.urls.get(node, self.url), "--cluster", self.name),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=said,
