@@ -11,6 +11,7 @@ from typing import Any
 
 from haes.state.cluster import ClusterState
 from haes.state.describe import describe
+from replay.moments import say_time
 
 Facts = dict[tuple[str, str, str], Any]
 
@@ -20,8 +21,10 @@ ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 # Every event changes these; they say where one is, not what changed.
 _POSITION = frozenset({"n", "at", "versions"})
 # Parts of a description that are kept by node, and what they say about one.
-# Which events each process understands.
-_FOR_PROGRAMS = frozenset({"announced"})
+# Which events each process understands, and how far each user's requests were read.
+_FOR_PROGRAMS = frozenset({"announced", "requests"})
+# Values with such a name are domain times.
+_TIMES = frozenset({"at", "began", "up_since", "until", "rests_until", "paused_until"})
 _OF_NODES = {"nodes": "state", "last_online": "last_online", "managers": "manager", "agents": "agent"}
 
 
@@ -61,7 +64,8 @@ class Change:
 
     def to_text(self) -> str:
         """Returns the change in words, without whom it is about."""
-        old, new = say_value(self.old), say_value(self.new)
+        name = self.field.rpartition(".")[2]
+        old, new = say_value(self.old, name), say_value(self.new, name)
         match self.kind:
             case "added":
                 return f"{self.field}: {new}"
@@ -89,6 +93,8 @@ def facts(state: ClusterState) -> Facts:
     for name, record in data.pop("resources").items():
         for field, value in record.items():
             found.put(RESOURCE, name, field, value)
+    for name, record in data.pop("services", {}).items():
+        found.put(RESOURCE, name, "service", record)
     for command in data.pop("commands"):
         found.put(CLUSTER, "", f"commands.{command['id']}", command["text"])
     for subject, parked in data.pop("parked").items():
@@ -166,14 +172,18 @@ def change_lines(found: Iterable[Change]) -> list[str]:
     return lines
 
 
-def say_value(value: Any) -> str:
-    """Returns a value for people."""
+def say_value(value: Any, name: str = "") -> str:
+    """Returns a value for people; of a time its name says that it is one."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if name in _TIMES and isinstance(value, int | float):
+        return say_time(value)
     if isinstance(value, float):
         return f"{value:.12g}"
+    if isinstance(value, Mapping):
+        return " ".join(f"{key} {say_value(part, key)}" for key, part in value.items() if part is not None)
     if isinstance(value, list):
         return ", ".join(map(say_value, value))
     text = str(value)

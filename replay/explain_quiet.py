@@ -24,6 +24,15 @@ MOVING = "a motion of the balancer is under way"
 WAITING = "no decision yet: over the threshold, but not for enough rounds, or not looked at"
 
 
+# What changed how the balancer works.
+_CHANGES = {
+    "leader.elected": "{node} was elected",
+    "settings.changed": "the settings were changed",
+    "disarm.requested": "HA was to be taken out of action ({mode})",
+    "arm.requested": "HA was to be put back into action",
+}
+
+
 @dataclass(slots=True)
 class Reason:
     """Why nothing was done: how many stretches of time had this reason, and seconds in all."""
@@ -203,7 +212,7 @@ def _note(quiet: Quiet, counts: Counter[str], event: Event) -> None:
         case "balance.moved" | "balance.failed" | "balance.dropped" | "balance.paused" | "balance.resumed":
             text = f"{event.type.partition('.')[2]}: {event.about}"
         case "leader.elected" | "settings.changed" | "disarm.requested" | "arm.requested":
-            text = f"{event.type}: {event.about}".rstrip(": ")
+            text = _CHANGES[event.type].format_map(payload)
         case _:
             return
     quiet.timeline.append((event.at, event.n, text))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from haes import settings
 from haes.journal.balance_words import left_out, why_nothing
 from haes.state.cluster import ClusterState
 from haes.state.describe import describe_balance
@@ -221,11 +222,17 @@ def balance_tables(state: ClusterState) -> list[Table]:
             "The balancer did nothing last time because",
             ("why",),
             [] if refusal is None else [(why_nothing(refusal[0], _mapping(refusal[1]), say_moment),)],
-            "it acted, or never looked",
+            _never_refused(state),
         ),
         *_refusal_tables({} if refusal is None else _mapping(refusal[1])),
         *([Table("Advice", ("resource", "to"), [advice], "none")] if advice is not None else []),
     ]
+
+
+def _never_refused(state: ClusterState) -> str:
+    """Returns what is said of a balancer that gave no reason."""
+    is_off = settings.crs(state.settings, "ha-auto-rebalance") == settings.BALANCER_OFF
+    return "it is off (setting ha-auto-rebalance)" if is_off else "it acted, or never looked"
 
 
 def _refusal_tables(details: Mapping[str, Any]) -> list[Table]:

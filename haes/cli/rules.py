@@ -33,7 +33,11 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command and returns the exit status."""
     if options.step == "show":
         require_log(options)
-        print(asyncio.run(_rules(options.log, options.cluster)), end="")  # noqa: T201
+        text = asyncio.run(_rules(options.log, options.cluster))
+        print(text, end="")  # noqa: T201
+        if not text:
+            # Not among the rules, which somebody may keep in a file.
+            warn("there are no rules")
         return 0
     if options.step == "set":
         return submit(options, [("change-rules", [read_text(options.file)])])

@@ -58,8 +58,9 @@ async def _up(want: Wanted, config: Path, managers: int) -> None:
         await seed(log, want.configuration, "up")
         options = ["--log", url, "--cluster", want.cluster, "--directory", str(want.directory)]
         cluster = Cluster(config, options, want.directory, members_of(want.configuration.nodes, managers))
-        console.print(Text(f"cluster '{want.cluster}' on {url}; {HELP}", style="bold"))
-        # In another terminal, this is what finds the cluster.
+        console.print(Text(f"cluster '{want.cluster}' on {url}", style="bold"))
+        console.print(Text(HELP, style="bold"))
+        console.print("in another terminal, paste this first, then haes status:")
         console.print(f"export HAES_LOG={url} HAES_CLUSTER={want.cluster}")
         cluster.start()
         try:

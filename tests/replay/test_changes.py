@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from haes.balancer.memory import Failure, Motion
 from haes.state import ClusterState
 from haes.state.records import Parked, ResourceRecord
-from replay.changes import Change, change_lines, changes, facts, say_value
+from replay.changes import Change, change_lines, changes, facts, read_by_people, say_value
+from replay.moments import say_time
 from replay.walk import Walk
 from tests.builders import cluster, motions, tell
 
@@ -94,3 +95,13 @@ def test_values_stay_on_one_line() -> None:
     """A text of several lines, such as rules, is quoted; long times keep their seconds."""
     assert say_value("a\nb") == '"a\\nb"'
     assert say_value(1764572323.25) == "1764572323.25"
+
+
+def test_what_a_service_died_of_is_told_in_words() -> None:
+    """The record of a service stands with it, its times are times, and no list of the program shows through."""
+    deaths = [{"at": 1764572323.9, "node": "node1", "ran": 5.9, "how": "killed by SIGTERM", "code": None}]
+    change = Change("resource", "process:web", "service.deaths", None, deaths)
+    assert change.to_text() == f"service.deaths: at {say_time(1764572323.9)} node node1 ran 5.9 how killed by SIGTERM"
+    assert Change("resource", "process:web", "service.up_since", 80.0, 90.0).to_text() == "service.up_since: 80 -> 90"
+    announced = Change("cluster", "", "announced.agent/node1.job.done", None, 1)
+    assert read_by_people([announced, change]) == [change]

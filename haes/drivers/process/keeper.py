@@ -382,7 +382,7 @@ class Keeper:
             process = _spawn(request, marker, cgroup, service.output.writer)
         except (OSError, subprocess.SubprocessError) as error:
             containment.kill_all([self._services.pop(name).fence])
-            because = f"'{request['command'][0]}' cannot be run ({error})"
+            because = f"'{request['command'][0]}' cannot be run ({getattr(error, 'strerror', None) or error})"
             self._ended(name, service, None, because)
             self._save()
             raise Refused(because) from error
