@@ -20,7 +20,8 @@ from pathlib import Path
 from events.errors import HaesError, LogUnavailable, UserError
 from events.log.durability import LOCAL
 from events.log.redis import RedisLog
-from events.programs import find_program
+from events.private import FOLDER, close_to_others, opener, write_private
+from events.programs import FILE_FORMAT, FOLDER_FORMAT, find_program
 
 # Seconds for a server to answer after its start; reading an append-only file of some million events takes that long.
 START_LIMIT = 60.0
@@ -39,6 +40,7 @@ SOCKET_PATH_LIMIT = 100
 # there the next start finds the server and uses it.
 _DIE_WITH_PARENT = """
 import ctypes, os, signal, sys
+os.umask(0o077)
 parent, program = int(sys.argv[1]), sys.argv[2]
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)
@@ -64,6 +66,8 @@ appendfsync everysec
 maxmemory-policy noeviction
 """
 _POINTER = "redis.socket"
+# What a server and we leave in a data folder: the events, with the environments of services among them.
+_OURS = (FOLDER_FORMAT, f"{FILE_FORMAT}*", "redis.conf", "redis.log", "redis.lock", _POINTER, "*.rdb")
 _SHORT_PREFIX = "haes-"
 
 
@@ -101,7 +105,7 @@ class EmbeddedRedis:
             LogUnavailable: the server does not come up.
         """
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True, mode=FOLDER)
             lock = os.open(self.folder / "redis.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise UserError(f"{self.folder}: the data folder cannot be used ({error.strerror})") from error
@@ -150,9 +154,10 @@ class EmbeddedRedis:
         program = await asyncio.to_thread(find_program, self.folder)
         self._remove_traces()
         self._place_socket()
-        (self.folder / "redis.conf").write_text(_CONFIGURATION.format(socket=_quoted(self.socket)))
+        close_to_others(self.folder, _OURS)
+        write_private(self.folder / "redis.conf", _CONFIGURATION.format(socket=_quoted(self.socket)))
         # What the server says before it reads its configuration goes to the same file as what it says later.
-        with (self.folder / "redis.log").open("ab") as said:
+        with open(self.folder / "redis.log", "ab", opener=opener) as said:  # noqa: ASYNC230 - as in `private`
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()), program, "redis.conf"),
                 stdin=subprocess.DEVNULL,
@@ -179,7 +184,7 @@ class EmbeddedRedis:
         self.socket = str(self.folder / "redis.sock")
         if len(os.fsencode(self.socket)) > SOCKET_PATH_LIMIT:
             self.socket = str(Path(tempfile.mkdtemp(prefix=_SHORT_PREFIX)) / "redis.sock")
-            (self.folder / _POINTER).write_text(self.socket)
+            write_private(self.folder / _POINTER, self.socket)
 
     def _known_socket(self) -> str:
         """Returns the socket of the server that another process runs here."""

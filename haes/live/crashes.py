@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from events.errors import HaesError
+from events.private import write_private
 from haes.bounds import shown_error
 from haes.clock import boottime
 from haes.live.outage import pause_unless
@@ -88,7 +89,7 @@ class Crashes:
     def _save(self, ends: _Ends) -> None:
         try:
             new = self._file.with_suffix(".new")
-            new.write_text(json.dumps(asdict(ends)))
+            write_private(new, json.dumps(asdict(ends)))
             new.replace(self._file)
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._file, error)

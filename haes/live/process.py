@@ -15,6 +15,7 @@ from typing import Any
 
 from events.errors import LogUnavailable, UserError
 from events.log.port import EventLog
+from events.private import close_to_others, write_private
 from haes.configuration.cluster import ClusterConfiguration
 from haes.live.outage import RETRY_INTERVAL, Outage, Stopped, pause_unless, unless_stopped
 from haes.live.seed import seed
@@ -59,6 +60,10 @@ def owner_name(node: str, part: str, directory: Path) -> str:
     return f"{node}/{part}@{socket.gethostname()}:{directory.absolute()}"
 
 
+# What the processes of a node leave in its directory: what they believe, what services print and how they are run.
+_OURS = ("*.lock", "*.log", "*.log.old", "*.old", "*.state", "*.seen", "*.crashes", "*.new", "keeper*")
+
+
 class Place:
     """The directory of one process, which belongs to it alone while it lives."""
 
@@ -72,6 +77,7 @@ class Place:
         file = directory / f"{part}.lock"
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            close_to_others(directory, _OURS)
             self._lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise UserError(f"{directory}: the directory cannot be used ({error.strerror})") from error
@@ -90,7 +96,7 @@ def dump_state(place: Place, part: str, state: ClusterState) -> None:
     """Writes the state that a process believes in into its directory, to be compared with what the log says."""
     file = place.directory / f"{part}.state"
     new = file.with_suffix(".new")
-    new.write_text(json.dumps(state.to_data(), sort_keys=True))
+    write_private(new, json.dumps(state.to_data(), sort_keys=True))
     new.replace(file)
     _log.info("wrote the state up to event %d to %s", state.n, file)
 

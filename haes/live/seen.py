@@ -4,6 +4,8 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from events.private import write_private
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -32,6 +34,6 @@ class SeenFile:
         """Keeps it."""
         if seen != self._last:
             new = self._file.with_suffix(".new")
-            new.write_text(json.dumps(asdict(seen)))
+            write_private(new, json.dumps(asdict(seen)))
             new.replace(self._file)
             self._last = seen

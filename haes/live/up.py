@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from events.private import FOLDER, opener
 from haes.drivers.process.keeper import clean
 from haes.live.build import PRETENDED
 
@@ -111,9 +112,9 @@ class Cluster:
     async def _keep(self, member: Member) -> None:
         """Runs a process, again and again."""
         folder = self._directory / member.node
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=FOLDER)
         while True:
-            with (folder / f"{member.part}.log").open("ab") as said:
+            with open(folder / f"{member.part}.log", "ab", opener=opener) as said:  # noqa: ASYNC230 - as in `private`
                 process = await asyncio.create_subprocess_exec(
                     *(sys.executable, "-m", "haes.cli.main", member.part, member.node, "--config", str(self._config)),
                     *self._options,

@@ -29,7 +29,6 @@ def _open_to_others(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in found}
 
 
-@pytest.mark.xfail(strict=True, reason="data, logs and state files are readable by everybody")
 async def test_the_data_of_the_server_are_private(tmp_path: Path) -> None:
     """No file and no folder of the embedded server can be read by others; a folder that was open is closed."""
     folder = tmp_path / "data"
@@ -57,7 +56,6 @@ async def test_what_others_put_there_stays_theirs(tmp_path: Path) -> None:
     assert _open_to_others(tmp_path) == {"mine"}
 
 
-@pytest.mark.xfail(strict=True, reason="data, logs and state files are readable by everybody")
 def test_the_files_of_a_node_are_private(tmp_path: Path) -> None:
     """State, memory, locks and logs of a node are closed to others, those from before as well."""
     folder = tmp_path / "node1"

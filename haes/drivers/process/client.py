@@ -11,6 +11,7 @@ from typing import Any
 
 from events.errors import HaesError
 from events.log.port import NO_RIGHT, Right, Token
+from events.private import opener
 from haes.drivers.process.keeper import SOCKET
 
 # Seconds for a keeper to be there after its start; it first kills what a predecessor left behind.
@@ -135,7 +136,7 @@ class KeeperClient:
         command += ["--directory", str(self._directory.absolute()), "--node", self._node]
         if self._hardware is not None:
             command += ["--hardware-watchdog", self._hardware]
-        with (self._directory / "keeper.log").open("ab") as said:
+        with open(self._directory / "keeper.log", "ab", opener=opener) as said:
             return subprocess.Popen(  # noqa: S603 - our own program
                 command,
                 stdin=subprocess.DEVNULL,

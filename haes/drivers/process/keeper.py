@@ -423,6 +423,8 @@ class Keeper:
         with contextlib.suppress(OSError):
             if record.exists() and record.stat().st_size > RECORD_LIMIT:
                 record.replace(RECORD + ".old")
+            # Commands of services are for nobody else.
+            record.touch(mode=0o600)
             with record.open("a") as file:
                 file.write(json.dumps(line) + "\n")
 
