@@ -62,6 +62,10 @@ CRS_KEYS: dict[str, Key] = {
     "ha-auto-rebalance-max-target-load": Key(None, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-max-spread": Key(None, highest=100, whole=False, unit="percent"),
     "ha-auto-rebalance-breaker": Key(10, highest=MOST, unit="failed motions"),
+    # How motions are remembered that others than the balancer ask for, and after how many that failed for a reason of
+    # the whole node it is left alone (0: never).
+    "ha-motion-backoff": Key("none", BACKOFFS),
+    "ha-motion-node-breaker": Key(3, highest=MOST, unit="failed motions"),
     "ha-load-average-window": Key(60, highest=LONGEST, unit="seconds"),
 }
 HA_KEYS: dict[str, Key] = {

@@ -28,6 +28,7 @@ _STORY = (
     "resource.frozen_by_disarm",
     "resource.motion_failed",
     "resource.removed",
+    "motion.failed",
     "service.died",
     "service.healthy",
     "service.retried",
@@ -222,6 +223,12 @@ def _holds(state: ClusterState, resource: str) -> list[str]:
                 f"{target} is left out until series {failure.first_series} (now {memory.series})"
                 f" after {attempts} ({failure.reason})"
             )
+    holds += [
+        f"nothing is moved to {node} until {say_moment(trouble.until)} after {trouble.failures} failed motions there"
+        f" ({trouble.reason})"
+        for node, trouble in sorted(memory.nodes.items())
+        if trouble.until is not None and now < trouble.until
+    ]
     for (name, target), answer in sorted(memory.impossible.items()):
         if name == resource and now < answer.until:
             holds.append(f"{target} cannot work until {say_moment(answer.until)}: {', '.join(answer.reasons)}")
@@ -299,6 +306,8 @@ def _tell(event: Event) -> str:
             return "well for long enough: what it died of before counts no longer"
         case "service.retried":
             return "an operator lets it begin anew"
+        case "motion.failed":
+            return f"did not reach {payload['target']} (attempt {payload['attempts']}: {payload['reason']})"
         case "job.moved":
             return f"arrived on {payload['target']} ({payload['verb']})"
         case _:

@@ -209,6 +209,26 @@ def balance_tables(state: ClusterState) -> list[Table]:
             ],
             "none",
         ),
+        *(
+            [
+                Table(
+                    "Nodes that motions failed to reach, whatever was to go there",
+                    ("node", "failures", "left alone", "why"),
+                    [
+                        (
+                            node,
+                            str(trouble.failures),
+                            f"until {say_time(trouble.until or 0)}" if memory.node_rests(node, state.at) else "no",
+                            trouble.reason,
+                        )
+                        for node, trouble in sorted(memory.nodes.items())
+                    ],
+                    "none",
+                )
+            ]
+            if (memory := state.balance).nodes
+            else []
+        ),
         Table(
             "Cooldowns",
             ("resource", "until", "left"),

@@ -10,7 +10,11 @@ declare("job.stopped", meaning="the resource stopped")
 declare("job.stop_failed", meaning="the resource still runs after its stop")
 declare("job.moving", "verb target", meaning="the resource is being moved")
 declare("job.moved", "verb target", meaning="the resource is on its target from now on")
-declare("job.move_failed", meaning="the resource could not be moved")
+declare(
+    "job.move_failed",
+    "because? whole_node?",
+    meaning="the resource could not be moved (whole_node: the reason holds for every resource that would go there)",
+)
 declare("job.locked", "lock task", meaning="the resource is locked, so the task was not done")
 declare("job.live_refused", meaning="the resource cannot move while it runs and is stopped for it")
 declare("job.start_balance_skipped", meaning="the resource runs already and is not moved")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from haes.drivers.port import Driver, Emit
+from haes.drivers.port import Driver, Emit, Trouble
 from haes.exit_codes import (
     CRASHED,
     ERROR,
@@ -105,7 +105,11 @@ def _move(job: Job, configuration: ResourceConfiguration, driver: Driver, emit: 
     if job.state == "request_start_balance" and driver.running(job.resource):
         emit("job.start_balance_skipped")
         return IGNORED
-    if driver.move(job.resource, job.target, emit, live=job.state == "migrate"):
+    moved = driver.move(job.resource, job.target, emit, live=job.state == "migrate")
+    if moved is True:
         return SUCCESS
-    emit("job.move_failed")
+    if isinstance(moved, Trouble):
+        emit("job.move_failed", because=moved.because, whole_node=moved.whole_node)
+    else:
+        emit("job.move_failed")
     return ERROR

@@ -109,13 +109,18 @@ def _excluded_as_a_whole(round_: Round, bundle: StandingBundle, tireless: Abstra
 
 def _excluded_target(round_: Round, bundle: StandingBundle, target: str, policy: str) -> Exclusion | None:
     memory, now = round_.state.balance, round_.inputs.at
+    if policy != "none" and memory.node_rests(target, now):
+        trouble = memory.nodes[target]
+        details: dict[str, Any] = {"until": trouble.until, "why": trouble.reason}
+        return Exclusion(bundle.leader, bundle.leader, target, "node", details)
     for member in bundle.members:
         failure = memory.failures.get((member, target))
         if failure is not None:
-            by_time = policy == "time" and failure.until is not None and now < failure.until
+            # Somebody else's motion is left out by time under every policy.
+            by_time = policy != "none" and failure.until is not None and now < failure.until
             by_series = policy == "series" and failure.first_series is not None and memory.series < failure.first_series
             if by_time or by_series:
-                details: dict[str, Any] = {"attempts": failure.attempts, "why": failure.reason}
+                details = {"attempts": failure.attempts, "why": failure.reason}
                 details |= {"until": failure.until} if by_time else {"first_series": failure.first_series}
                 return Exclusion(bundle.leader, member, target, "backoff", details)
         answer = memory.impossible.get((member, target))

@@ -68,12 +68,31 @@ class Failure:
         until: the time up to which the pair is left out (policy time), or None.
         first_series: the first series in which the pair may be tried again (policy series), or None.
         reason: what was reported.
+        at: when it failed last.
     """
 
     attempts: int
     until: float | None
     first_series: int | None
     reason: str
+    at: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTrouble:
+    """A node that motions could not reach for a reason that holds for the whole of it.
+
+    Attributes:
+        failures: such motions since the last one that arrived.
+        reason: of the last one.
+        until: it is left alone up to then, None when it never was.
+        pauses: how often it was left alone.
+    """
+
+    failures: int
+    reason: str
+    until: float | None = None
+    pauses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +117,7 @@ class BalanceMemory:
         failures: (resource, target) -> failure.
         cooldowns: resource -> time until which it rests; it ends when now >= until.
         impossible: (resource, target) -> what the driver said.
+        nodes: node -> what keeps motions of any resource from it.
         failed_in_a_row: failed motions since the last success, whatever the pairs.
         pauses: how often the breaker opened since the last success.
         paused_failures: failed motions in a row when the breaker last opened; more of them open it again.
@@ -116,6 +136,7 @@ class BalanceMemory:
     failures: dict[tuple[str, str], Failure] = field(default_factory=dict)
     cooldowns: dict[str, float] = field(default_factory=dict)
     impossible: dict[tuple[str, str], Impossible] = field(default_factory=dict)
+    nodes: dict[str, NodeTrouble] = field(default_factory=dict)
     failed_in_a_row: int = 0
     pauses: int = 0
     paused_failures: int = 0
@@ -134,6 +155,7 @@ class BalanceMemory:
             failures=dict(self.failures),
             cooldowns=dict(self.cooldowns),
             impossible=dict(self.impossible),
+            nodes=dict(self.nodes),
         )
 
     # How each event changes the memory. Subjects are not needed: everything is in the payload.
@@ -197,11 +219,12 @@ class BalanceMemory:
         """`balance.moved`: a member arrived; the pair's failures are forgotten, the resource rests."""
         resource, target = payload["resource"], payload["target"]
         self.failures.pop((resource, target), None)
+        self.nodes.pop(target, None)
         if payload["cooldown_until"] is not None:
             self.cooldowns[resource] = payload["cooldown_until"]
         self._settle(resource, MOVED)
 
-    def apply_failed(self, payload: Mapping[str, Any]) -> None:
+    def apply_failed(self, payload: Mapping[str, Any], at: float = 0) -> None:
         """`balance.failed`: a member did not arrive; the pair is left out for a while."""
         resource, target = payload["resource"], payload["target"]
         self.failures[(resource, target)] = Failure(
@@ -209,10 +232,36 @@ class BalanceMemory:
             until=payload.get("until"),
             first_series=payload.get("first_series"),
             reason=payload["reason"],
+            at=at,
         )
         self.tried = True
         self._break_plan()
         self._settle(resource, FAILED)
+
+    def apply_motion_failed(self, resource: str, payload: Mapping[str, Any], at: float) -> None:
+        """`motion.failed`: somebody else's motion did not arrive; the pair is left out all the same."""
+        target = payload["target"]
+        self.failures[(resource, target)] = Failure(
+            payload["attempts"], payload.get("until"), payload.get("first_series"), payload["reason"], at
+        )
+        if payload["whole_node"]:
+            before = self.nodes.get(target, NodeTrouble(0, ""))
+            self.nodes[target] = replace(before, failures=before.failures + 1, reason=payload["reason"])
+
+    def apply_motion_moved(self, resource: str, payload: Mapping[str, Any]) -> None:
+        """`motion.moved`: it arrived: nothing stands against the pair or the node any more."""
+        self.failures.pop((resource, payload["target"]), None)
+        self.nodes.pop(payload["target"], None)
+
+    def apply_node_paused(self, node: str, payload: Mapping[str, Any]) -> None:
+        """`motion.node_paused`: nothing is moved to the node for a while."""
+        before = self.nodes.get(node, NodeTrouble(payload["failures"], payload["reason"]))
+        self.nodes[node] = replace(before, until=payload["until"], pauses=before.pauses + 1)
+
+    def node_rests(self, node: str, now: float) -> bool:
+        """Returns whether motions to a node are paused."""
+        trouble = self.nodes.get(node)
+        return trouble is not None and trouble.until is not None and now < trouble.until
 
     def apply_dropped(self, payload: Mapping[str, Any]) -> None:
         """`balance.dropped`: a member's motion came to nothing and nobody is to blame."""
@@ -270,6 +319,9 @@ class BalanceMemory:
         self.impossible = {
             pair: answer for pair, answer in self.impossible.items() if not _matches(pair, resource, target)
         }
+        self.nodes = {
+            node: trouble for node, trouble in self.nodes.items() if resource is not None or target not in {None, node}
+        }
         if target is None:
             self.cooldowns = {
                 name: until for name, until in self.cooldowns.items() if resource is not None and name != resource
@@ -286,6 +338,7 @@ class BalanceMemory:
 
     def forget_node(self, node: str) -> None:
         """Drops what concerns a node that no longer exists."""
+        self.nodes.pop(node, None)
         for pair in [pair for pair in self.failures if pair[1] == node]:
             del self.failures[pair]
         self.forget_answers(node=node)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from haes.drivers.port import Driver, Emit
+from haes.drivers.port import Driver, Emit, Trouble
 
 
 class DriverByKind:
@@ -34,7 +34,7 @@ class DriverByKind:
         """See Driver."""
         self._driver(resource).stop(resource, timeout, emit)
 
-    def move(self, resource: str, target: str, emit: Emit, *, live: bool) -> bool:
+    def move(self, resource: str, target: str, emit: Emit, *, live: bool) -> bool | Trouble:
         """See Driver."""
         return self._driver(resource).move(resource, target, emit, live=live)
 

@@ -31,6 +31,19 @@ class ServiceEnd:
     lines: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a motion failed.
+
+    Attributes:
+        because: in words.
+        whole_node: it holds for every resource that would go to that target: no space, no network, another version.
+    """
+
+    because: str
+    whole_node: bool = False
+
+
 class Driver(Protocol):
     """A driver on one node. Every method may take its time; for one resource none but `interrupt` is called meanwhile.
 
@@ -57,8 +70,8 @@ class Driver(Protocol):
     def stop(self, resource: str, timeout: int | None, emit: Emit) -> None:
         """Stops the resource, giving it so many seconds; whether it worked is seen by `running`."""
 
-    def move(self, resource: str, target: str, emit: Emit, *, live: bool) -> bool:
-        """Moves the resource to another node, while it runs if possible; returns whether it is there."""
+    def move(self, resource: str, target: str, emit: Emit, *, live: bool) -> bool | Trouble:
+        """Moves the resource to another node, while it runs if possible; returns whether it is there, or why not."""
 
     def preflight(self, resource: str, target: str) -> Sequence[str]:
         """Returns what speaks against moving the resource to the target, empty if nothing does; changes nothing."""

@@ -94,6 +94,14 @@ def _died(event: Event) -> Lines:
     return [("err", f"service {event.subject} ended by itself: {event.about}")]
 
 
+def _motion_failed(event: Event) -> Lines:
+    return [("warning", f"service {event.subject} did not move {event.about}")]
+
+
+def _node_paused(event: Event) -> Lines:
+    return [("err", f"nothing is moved to node '{event.subject}' for a while: {event.about}")]
+
+
 JOB_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "job.starting": say("info", "starting service {subject}"),
     "job.running": say("info", "service status {subject} started"),
@@ -120,5 +128,7 @@ JOB_TEXTS: dict[str, Callable[[Event], Lines]] = {
     "job.crashed": say("err", "resource agent {subject} finished - failed to execute"),
     "job.retrying": say("warning", "restart policy: retry number {attempt} for service '{subject}'"),
     "service.died": _died,
+    "motion.failed": _motion_failed,
+    "motion.node_paused": _node_paused,
     "job.gave_up": say("err", "unable to start service {subject} on local node after {attempts} retries"),
 }

@@ -24,6 +24,7 @@ _LEFT_OUT = {
     "cooldown": "it was moved and rests",
     "sample": "its load was not measured",
     "backoff": "a motion there failed before",
+    "node": "too many motions to the node failed",
     "preflight": "its driver says that it cannot work there",
     "ceiling": f"the target would be over its ceiling ({CEILING})",
 }
@@ -67,6 +68,8 @@ def left_out(item: Mapping[str, Any], say_moment: Callable[[float], str]) -> str
         case "backoff":
             end = f"until {say_moment(item['until'])}" if "until" in item else f"until series {item['first_series']}"
             why = f"failed {item['attempts']} times ({item['why']}), {end}"
+        case "node":
+            why = f"motions to the node failed ({item['why']}), none until {say_moment(item['until'])}"
         case "preflight":
             why = f"cannot work: {item['why']}"
         case "ceiling":

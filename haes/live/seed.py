@@ -3,9 +3,12 @@
 from events.errors import LeaseHeld, StaleDecision
 from events.log.port import EventLog
 from haes.configuration.cluster import ClusterConfiguration
+from haes.settings import Settings
 from haes.state.batch import Batch
 
 LEASE = "operator"
+# How a cluster that begins from a file remembers motions that others than the balancer ask for.
+MOTION_BACKOFF = "time"
 # Seconds for which the lease is held: one append and a few repeats.
 LEASE_TERM = 10.0
 
@@ -26,7 +29,7 @@ async def seed(log: EventLog, configuration: ClusterConfiguration, by: str) -> b
         return False
     batch = Batch(None, by, await log.now())
     batch.emit("cluster.created", "cluster", about=configuration.name, name=log.cluster)
-    batch.emit("settings.changed", "settings", settings=configuration.settings)
+    batch.emit("settings.changed", "settings", settings=_settings(configuration))
     if configuration.rules:
         batch.emit("rules.changed", "rules", text=configuration.rules)
     for node in sorted(configuration.nodes):
@@ -40,3 +43,9 @@ async def seed(log: EventLog, configuration: ClusterConfiguration, by: str) -> b
     finally:
         await log.release(token)
     return True
+
+
+def _settings(configuration: ClusterConfiguration) -> Settings:
+    """Returns the settings to begin with: a new cluster remembers motions of every kind unless its file says no."""
+    given = configuration.settings
+    return {**given, "crs": {"ha-motion-backoff": MOTION_BACKOFF, **given.get("crs", {})}}

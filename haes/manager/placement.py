@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import Literal
 
 from haes.manager.context import Round
+from haes.manager.motion_memory import has_memory, targets
 from haes.state.cluster import ClusterState
 from haes.state.records import ResourceRecord
 
@@ -64,12 +65,16 @@ def select_node(round_: Round, resource: str, preference: Preference) -> str | N
     separate: set[str] = set()
     if bound:
         together, separate = affinity_nodes(round_, resource, online)
+    remembers, must = has_memory(round_), preference != "none"
+    if remembers and not together:
+        bundle = {resource, *compiled.together.get(resource, ())}
+        preferred = targets(round_, bundle, preferred - separate, allowed - separate, must=must)
     # Staying put avoids motions that nobody asked for.
     if (
         preference == "none"
         and current in allowed
         and (current in together or current not in separate)
-        and (failed or not round_.rules.fails_back(round_.state, resource))
+        and (failed or not preferred or not round_.rules.fails_back(round_.state, resource))
     ):
         return current
     if not bound and preference == "none":
@@ -83,6 +88,8 @@ def select_node(round_: Round, resource: str, preference: Preference) -> str | N
         nodes.difference_update(record.failed_nodes or ())
     nodes -= separate
     keep_together(together, nodes)
+    if remembers and together:
+        nodes = set(targets(round_, {resource}, nodes, nodes, must=must))
     return _choose(round_, resource, record, nodes, preference)
 
 

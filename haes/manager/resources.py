@@ -9,6 +9,7 @@ from haes.machines import RESOURCE
 from haes.manager import nodes
 from haes.manager.context import Round
 from haes.manager.loads import update_usage
+from haes.manager.motion_memory import remember_deaths
 from haes.manager.placement import Preference, select_node
 from haes.state.records import ResourceConfiguration, ResourceRecord
 from haes.state.restarts import describe_series
@@ -291,6 +292,7 @@ def _reason(round_: Round, resource: str) -> dict[str, str]:
 
 
 def _start_failed(round_: Round, resource: str, record: ResourceRecord, plan: str) -> None:
+    remember_deaths(round_, resource)
     round_.batch.emit(
         "resource.start_failed",
         resource,

@@ -17,6 +17,7 @@ from haes.manager.context import Round
 from haes.manager.groups_migration import try_migration
 from haes.manager.inputs import RoundInputs, Undecidable
 from haes.manager.loads import build_usage, select_scheduler
+from haes.manager.motion_memory import remember
 from haes.manager.requests import take_over_requests
 from haes.manager.rules_in_use import RulesInUse, build_rules, rules_digest, rules_key
 from haes.state.batch import Batch
@@ -184,10 +185,13 @@ def _step_alone(round_: Round, resource: str) -> bool:
 
 def _step(round_: Round, resource: str) -> bool:
     before = round_.state.resources[resource]
-    state, origin = before.state, before.origin
+    state, origin, target = before.state, before.origin, before.target
     result = resources.outcome(round_, before) if state in MOVING else None
     if result is None:
         return resources.step(round_, resource)
+
+    # Before the step, after which nothing of the motion is left on the resource's record.
+    remember(round_, resource, target, origin, result)
     return resources.step(round_, resource, after=lambda: record_report(round_, resource, origin, result))
 
 

@@ -73,6 +73,7 @@ def describe_balance(state: "ClusterState") -> dict[str, Any]:
             for pair, failure in sorted(memory.failures.items())
         ],
         "cooldowns": dict(sorted(memory.cooldowns.items())),
+        "nodes": {node: asdict(trouble) for node, trouble in sorted(memory.nodes.items())},
         "impossible": [
             {"resource": pair[0], "target": pair[1], "reasons": list(answer.reasons), "until": answer.until}
             for pair, answer in sorted(memory.impossible.items())

@@ -72,6 +72,8 @@ def entering(new_state: str) -> Handler:
         record.running = False
         record.result = None
         record.arrived = False
+        record.trouble = None
+        record.node_trouble = False
         record.job += 1
 
     return entered
@@ -204,6 +206,13 @@ def job_moved(state: ClusterState, subject: str, payload: Payload, _at: float) -
         state.record(subject).arrived = True
 
 
+def move_failed(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`job.move_failed`: why, where the agent knows it."""
+    if payload.get("because") and subject in state.resources:
+        record = state.record(subject)
+        record.trouble, record.node_trouble = payload["because"], bool(payload.get("whole_node"))
+
+
 def job_done(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`job.done`: the first end of an order counts; a report about one that was replaced meanwhile says nothing."""
     record = state.resources.get(subject)
@@ -270,6 +279,7 @@ RESOURCE_HANDLERS: dict[str, Handler] = {
     "resource.stray_stopped": stray_stopped,
     "job.moved": job_moved,
     "job.done": job_done,
+    "job.move_failed": move_failed,
     "service.died": service_died,
     "service.healthy": service_healthy,
     "service.retried": service_retried,

@@ -69,6 +69,8 @@ class ResourceRecord:
         job: number of the job that the agent is to do; grows with every order.
         result: exit code with which that job first ended, once reported and until the leader has used it.
         arrived: the agent has recorded that the resource reached the target of that job.
+        trouble: why its motion failed, where the agent knows; None otherwise.
+        node_trouble: the reason holds for every resource that would go to that target.
     """
 
     state: str
@@ -83,6 +85,8 @@ class ResourceRecord:
     job: int = 1
     result: int | None = None
     arrived: bool = False
+    trouble: str | None = None
+    node_trouble: bool = False
 
     @property
     def outcome(self) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgpack
 
-from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion, PlanUnderWay
+from haes.balancer.memory import BalanceMemory, Failure, Impossible, Motion, NodeTrouble, PlanUnderWay
 from haes.state.cluster import ClusterState
 from haes.state.records import AgentRecord, Command, Disarm, Parked, ResourceConfiguration, ResourceRecord
 from haes.state.restarts import Death, ServiceMemory
@@ -62,6 +62,7 @@ _PARTS = (
     BalanceMemory,
     Failure,
     Impossible,
+    NodeTrouble,
     ServiceMemory,
     Death,
 )
@@ -77,7 +78,7 @@ FINGERPRINT = sha256(
 _BALANCE_PLAIN = tuple(
     name
     for name in _names(BalanceMemory)
-    if name not in {"motion", "plan", "failures", "impossible", "refusal", "advice"}
+    if name not in {"motion", "plan", "failures", "impossible", "nodes", "refusal", "advice"}
 )
 
 
@@ -114,6 +115,8 @@ def _encode_balance(memory: BalanceMemory) -> dict[str, Any]:
     data["plan"] = None if memory.plan is None else attrgetter(*_names(PlanUnderWay))(memory.plan)
     data["failures"] = [(pair, values_of_failure(failure)) for pair, failure in memory.failures.items()]
     data["impossible"] = [(pair, (answer.reasons, answer.until)) for pair, answer in memory.impossible.items()]
+    values_of_trouble = attrgetter(*_names(NodeTrouble))
+    data["nodes"] = [(node, values_of_trouble(trouble)) for node, trouble in memory.nodes.items()]
     data["refusal"], data["advice"] = memory.refusal, memory.advice
     return data
 
@@ -159,6 +162,7 @@ def _decode_balance(data: dict[str, Any]) -> BalanceMemory:
         (resource, target): Impossible(tuple(reasons), until)
         for (resource, target), (reasons, until) in data["impossible"]
     }
+    memory.nodes = {node: NodeTrouble(*values) for node, values in data["nodes"]}
     memory.refusal = None if data["refusal"] is None else (data["refusal"][0], data["refusal"][1])
     memory.advice = None if data["advice"] is None else (data["advice"][0], data["advice"][1])
     return memory
