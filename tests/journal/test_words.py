@@ -85,6 +85,7 @@ def test_every_exclusion_has_words() -> None:
     details = {
         "cooldown": {"until": 300},
         "backoff": {"attempts": 2, "why": "exit code 1", "until": 300},
+        "node": {"why": "no space", "until": 300},
         "preflight": {"why": "no space", "until": 300},
         "ceiling": {"percent": 95.5},
         "flag": {},
