@@ -1,7 +1,6 @@
 """A Redis server that tests can kill, pause and start again on the same files; knows nothing of HAES."""
 
 import asyncio
-import os
 import resource
 import shutil
 import signal
@@ -10,7 +9,10 @@ from pathlib import Path
 
 from events.programs import find_program
 
-START_LIMIT = 10.0
+# Seconds for it to answer after its start; a guard for busy machines.
+START_LIMIT = 60.0
+# What is kept on disk: one file, or since Redis 7 a folder of them, of which the last grows.
+_FILES = ("appendonlydir", "appendonly.aof")
 _CONFIGURATION = """\
 port 0
 unixsocket redis.sock
@@ -78,7 +80,9 @@ class RedisServer:
     def fill_disk(self) -> None:
         """Lets the server's file grow no further."""
         assert self._process is not None
-        size = (self.folder / "appendonly.aof").stat().st_size
+        kept = self._kept()
+        growing = max(kept.glob("*.incr.aof"), key=lambda path: path.stat().st_mtime) if kept.is_dir() else kept
+        size = growing.stat().st_size
         resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def free_disk(self) -> None:
@@ -88,12 +92,22 @@ class RedisServer:
         resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, unlimited)
 
     def copy_file(self) -> None:
-        """Keeps a copy of the append-only file as it is now."""
-        shutil.copy(self.folder / "appendonly.aof", self.folder / "appendonly.copy")
+        """Keeps a copy of what is on disk as it is now."""
+        kept, copy = self._kept(), self.folder / "copy"
+        if kept.is_dir():
+            shutil.copytree(kept, copy)
+        else:
+            shutil.copy(kept, copy)
 
     def restore_file(self) -> None:
         """Puts the copy back: what was written since is lost, as after a crash of the machine."""
-        os.replace(self.folder / "appendonly.copy", self.folder / "appendonly.aof")  # noqa: PTH105 - one step
+        kept, copy = self._kept(), self.folder / "copy"
+        if kept.is_dir():
+            shutil.rmtree(kept)
+        copy.replace(kept)
+
+    def _kept(self) -> Path:
+        return next(self.folder / name for name in _FILES if (self.folder / name).exists())
 
     async def _answers(self) -> bool:
         with suppress(OSError):

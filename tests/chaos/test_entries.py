@@ -11,11 +11,11 @@ import pytest
 from redis import Redis
 
 from events.log.redis_keys import keys_of
-from tests.chaos.cluster import LiveCluster
+from tests.chaos.cluster import ANSWER_LIMIT, PATIENT, TEST_LIMIT, LiveCluster
 from tests.chaos.redis_server import RedisServer
 from tests.cli.running import haes
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(TEST_LIMIT)]
 
 Make = Callable[..., Awaitable[LiveCluster]]
 # A time stamp from long after anything that a test does, as a damaged clock would write it.
@@ -52,7 +52,7 @@ def _append_by_hand(redis: RedisServer, cluster: LiveCluster, type_: str, subjec
 
 async def test_an_entry_that_is_no_event_harms_nobody(make: Make, redis: RedisServer) -> None:
     """Something written into the stream by hand is named as foreign by everybody, and everything goes on."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     _ask(redis, "XADD", keys_of(cluster.name).events, "*", "hello", "world")
     assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"
     for part, node in cluster.processes:
@@ -67,7 +67,7 @@ async def test_an_entry_that_is_no_event_harms_nobody(make: Make, redis: RedisSe
 
 async def test_a_damaged_event_parks_its_subject_alone(make: Make, redis: RedisServer) -> None:
     """An event whose data cannot be read parks the resource that it is about; the other one still moves."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     _append_by_hand(redis, cluster, "resource.configured", "process:a", b"\xc1poison")
     assert (await cluster.command("relocate", "process:b", "node3")).text == "process:b is on node3"
     said, _ = haes("parked", "list", "--log", redis.url, "--cluster", cluster.name)
@@ -79,7 +79,7 @@ async def test_a_damaged_event_parks_its_subject_alone(make: Make, redis: RedisS
 
 async def test_an_event_from_the_future_makes_managers_decline(make: Make, redis: RedisServer) -> None:
     """A manager that is too old for what is on the stream does not lead, says so, and leads again when told to."""
-    cluster = await make()
+    cluster = await make(agent_lease=PATIENT["agent_lease"])
     data = msgpack.packb([1, False, None, None, {"text": "beam me up"}])
     n = _append_by_hand(redis, cluster, "resource.teleported", "process:a", data)
     for node in cluster.managers:
@@ -103,7 +103,7 @@ async def test_a_clock_that_is_an_hour_ahead_changes_nothing(make: Make, tmp_pat
     folder = tmp_path / "ahead"
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(_AHEAD)
-    cluster = await make(environment={"node1": {"PYTHONPATH": str(folder)}})
+    cluster = await make(environment={"node1": {"PYTHONPATH": str(folder)}}, agent_lease=PATIENT["agent_lease"])
     assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"
     await cluster.kill("manager", "node2")
     await cluster.until(lambda state: state.leader == "node1", "the one that is ahead leads")
@@ -116,7 +116,7 @@ async def test_a_clock_that_is_an_hour_ahead_changes_nothing(make: Make, tmp_pat
 
 async def test_a_managers_reload_keeps_it_running(make: Make) -> None:
     """SIGHUP reads the configuration again; a broken file is refused and changes nothing."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     file = cluster.folder / "cluster.toml"
     good = file.read_text()
     file.write_text(good.replace("round = 1.0", 'round = "soon"', 1))
@@ -124,7 +124,7 @@ async def test_a_managers_reload_keeps_it_running(make: Make) -> None:
     cluster.signal("manager", "node1", signal.SIGHUP)
     log = cluster.directory / "node1" / "manager.log"
     # Before that the next file may be the one that is read.
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(ANSWER_LIMIT):
         while "the configuration stays as it was" not in log.read_text():
             await asyncio.sleep(0.05)
     file.write_text(good.replace("agent_round = 0.5", "agent_round = 0.4"))

@@ -15,9 +15,9 @@ from events.errors import HaesError, LogUnavailable
 from events.log.redis import RedisLog
 from events.programs import find_program
 from haes.state.batch import Batch
-from tests.chaos.cluster import LiveCluster
+from tests.chaos.cluster import REST_LIMIT, TEST_LIMIT, LiveCluster
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(TEST_LIMIT)]
 
 LIMIT = 40.0
 _SENTINEL = """\
@@ -168,13 +168,13 @@ async def test_a_live_cluster_outlives_its_master(
 ) -> None:
     """Managers and agents find the new master by themselves; nothing is fenced, nothing runs twice."""
     url, master, _replica = sentinels
-    cluster = LiveCluster(tmp_path, url)
+    cluster = LiveCluster(tmp_path, url, agent_lease=10.0)
     try:
         await cluster.start()
         await cluster.settle()
         servers.kill(master)
         await asyncio.sleep(1.0)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(REST_LIMIT):
             while True:
                 try:
                     assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from haes.clock import boottime
 from haes.drivers.process.client import KeeperAway, KeeperClient
-from tests.chaos.cluster import AGENT_LEASE, LEADER_LEASE, REST_LIMIT, LiveCluster
+from haes.live.agent import LEAVE_LIMIT
+from tests.chaos.cluster import AGENT_LEASE, LEADER_LEASE, PATIENT, REST_LIMIT, TEST_LIMIT, LiveCluster
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(TEST_LIMIT)]
 
 Make = Callable[..., Awaitable[LiveCluster]]
 
@@ -24,13 +24,15 @@ def _other(cluster: LiveCluster, node: str | None) -> str:
 
 async def test_a_killed_leader_is_replaced_within_its_lease(make: Make) -> None:
     """A standby decides within a lease and a second, and what operators ask then is served; nothing is lost."""
-    cluster = await make()
+    cluster = await make(agent_lease=PATIENT["agent_lease"])
     leader = (await cluster.state()).leader
     assert leader is not None
     await cluster.kill("manager", leader)
-    begun = boottime()
-    await cluster.until(lambda state: state.leader == _other(cluster, leader), "another leader", LEADER_LEASE + 5)
-    assert boottime() - begun < LEADER_LEASE + 1
+    killed = await cluster.now()
+    elected = await cluster.until_event(
+        lambda event: event.type == "leader.elected" and event.payload["node"] != leader, "another leader"
+    )
+    assert elected.at - killed < LEADER_LEASE + 1
     outcome = await cluster.command("relocate", "process:a", "node3")
     assert outcome.text == "process:a is on node3"
     await cluster.check_invariants()
@@ -38,7 +40,7 @@ async def test_a_killed_leader_is_replaced_within_its_lease(make: Make) -> None:
 
 async def test_a_paused_leader_cannot_write_when_it_wakes(make: Make) -> None:
     """A leader that slept past its lease finds another one, steps down and decides nothing more."""
-    cluster = await make()
+    cluster = await make(agent_lease=PATIENT["agent_lease"])
     leader = (await cluster.state()).leader
     assert leader is not None
     cluster.signal("manager", leader, signal.SIGSTOP)
@@ -57,7 +59,7 @@ async def test_a_paused_leader_cannot_write_when_it_wakes(make: Make) -> None:
 
 async def test_a_killed_agent_is_followed_by_one_that_finds_its_services(make: Make) -> None:
     """An agent that crashes and is started again within its lease takes its services over as they run."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     pid = await _pid_of(cluster, "node1", "process:a")
     await cluster.kill("agent", "node1")
     await cluster.start_one("agent", "node1")
@@ -79,7 +81,7 @@ async def test_services_of_an_agent_that_stays_away_run_elsewhere(make: Make) ->
     await cluster.start_one("agent", "node1")
     await cluster.until(lambda state: state.nodes["node1"] == "online", "the node is back")
     events = await cluster.check_invariants()
-    [fired] = [event for event in events if event.type == "node.watchdog_fired"]
+    fired = next(event for event in events if event.type == "node.watchdog_fired" and event.subject == "node1")
     assert "process:a" in fired.payload["killed"]
 
 
@@ -98,18 +100,19 @@ async def test_an_agent_paused_past_its_lease_has_lost_its_services(make: Make) 
 
 async def test_everything_can_be_restarted_one_after_another(make: Make) -> None:
     """A rolling restart stops no service: each agent freezes what it has and its successor goes on with it."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     pids = {node: await _pid_of(cluster, node, name) for name, node in cluster.services.items()}
     for part, node in [("agent", node) for node in cluster.nodes] + [("manager", node) for node in cluster.managers]:
-        begun = boottime()
         assert await cluster.leave(part, node) == 0
-        assert boottime() - begun < 2.5
         await cluster.start_one(part, node)
         if part == "agent":
             await cluster.until(lambda state, node=node: state.agents[node].mode == "active", "the successor is there")
         await cluster.settle()
     assert pids == {node: await _pid_of(cluster, node, name) for name, node in cluster.services.items()}
     events = await cluster.check_invariants()
+    for left in [event for event in events if event.type == "agent.exited"]:
+        begun = max(event.at for event in events if event.type == "agent.leaving" and event.n < left.n)
+        assert left.at - begun < LEAVE_LIMIT + 1
     assert not [event for event in events if event.type in {"resource.fence", "node.watchdog_fired", "job.stopped"}]
 
 
@@ -129,7 +132,9 @@ async def test_an_agent_that_leaves_and_does_not_come_back_keeps_its_services_ru
 async def test_many_processes_may_start_at_the_same_instant(make: Make) -> None:
     """Two managers and ten agents start at once: one leader, one beginning of the log, every service once."""
     nodes = [f"node{number}" for number in range(1, 11)]
-    cluster = await make(nodes=nodes, services={f"process:{number}": f"node{number}" for number in range(1, 11)})
+    cluster = await make(
+        nodes=nodes, services={f"process:{number}": f"node{number}" for number in range(1, 11)}, **PATIENT
+    )
     events = await cluster.check_invariants()
     assert len([event for event in events if event.type == "cluster.created"]) == 1
     assert len([event for event in events if event.type == "leader.elected"]) == 1
@@ -137,7 +142,7 @@ async def test_many_processes_may_start_at_the_same_instant(make: Make) -> None:
 
 async def test_a_killed_keeper_takes_its_services_with_it(make: Make) -> None:
     """Services cannot outlive what would kill them: they die with their keeper and start again under the next."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     keeper = await _ask(cluster, "node1")
     os.kill(keeper["pid"], signal.SIGKILL)
     async with asyncio.timeout(REST_LIMIT):

@@ -10,12 +10,12 @@ import pytest
 from events.envelope import Event
 from events.log import scripts
 from events.log.redis_keys import keys_of
-from tests.chaos.cluster import AGENT_LEASE, LiveCluster
+from tests.chaos.cluster import AGENT_LEASE, PATIENT, REST_LIMIT, TEST_LIMIT, LiveCluster
 from tests.chaos.redis_server import RedisServer
 from tests.cli.running import haes
 from tests.events.proxy import Proxy
 
-pytestmark = pytest.mark.chaos
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(TEST_LIMIT)]
 
 Make = Callable[..., Awaitable[LiveCluster]]
 
@@ -37,7 +37,7 @@ def _of(events: list[Event], *types: str) -> list[Event]:
 
 async def test_a_server_that_is_killed_and_restarted_loses_nobody(make: Make, redis: RedisServer) -> None:
     """With its file on disk the server comes back as it was: no node is fenced, no service stops."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     before = await cluster.events()
     await redis.kill()
     await redis.start()
@@ -134,8 +134,8 @@ async def test_an_agent_that_is_cut_off_stops_its_services_before_they_start_els
 async def test_the_reply_to_every_append_may_get_lost(make: Make, proxy: Proxy) -> None:
     """An append whose reply is lost is repeated and written once, be it every single one of them."""
     proxy.lose_first_reply_to(scripts.APPEND.digest.encode())
-    cluster = await make(urls=dict.fromkeys(("node1", "node2", "node3"), proxy.url))
-    outcome = await cluster.command("relocate", "process:a", "node3", seconds=60)
+    cluster = await make(urls=dict.fromkeys(("node1", "node2", "node3"), proxy.url), **PATIENT)
+    outcome = await cluster.command("relocate", "process:a", "node3")
     assert outcome.text == "process:a is on node3"
     assert proxy.lost > 20
     proxy.lose_first_reply_to(None)
@@ -146,9 +146,9 @@ async def test_the_reply_to_every_append_may_get_lost(make: Make, proxy: Proxy) 
 
 async def test_a_disk_that_is_full_is_waited_out(make: Make, redis: RedisServer) -> None:
     """A server that cannot write its file refuses; nothing is lost, nobody is shot, and it goes on when there is room."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     redis.fill_disk()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(REST_LIMIT):
         while "MISCONF" not in (cluster.directory / "node2" / "agent.log").read_text():
             await asyncio.sleep(0.1)
     redis.free_disk()
@@ -160,7 +160,7 @@ async def test_a_disk_that_is_full_is_waited_out(make: Make, redis: RedisServer)
 
 async def test_a_request_nobody_can_read_is_answered_and_forgotten(make: Make, redis: RedisServer) -> None:
     """Whatever a user writes into his stream, the leader refuses it by name and goes on."""
-    cluster = await make()
+    cluster = await make(**PATIENT)
     key = keys_of(cluster.name).side("commands:mallory")
     await _ask(redis, "SADD", keys_of(cluster.name).sides, "commands:mallory")
     await _ask(redis, "XADD", key, "*", "anything", b"\xff\x00")
