@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from haes.exit_codes import TRY_AGAIN
 from haes.live.agent import AgentWorker
 from haes.live.build import build_node
 from haes.live.presence import agent_lease
+from haes.live.pretend import PretendNode
 from haes.live.seen import Seen, SeenFile
 from haes.live.work import Work
 from haes.state import ClusterState
@@ -152,3 +154,20 @@ async def test_a_job_whose_keeper_is_away_says_nothing_about_its_resource() -> N
         await ended.wait()
     assert work.step(job, batch, state, {}) == TRY_AGAIN
     work.close()
+
+
+@pytest.mark.xfail(strict=True, reason="the agent waits for the end of a term that is its own")
+async def test_an_agent_takes_its_own_lease_back_before_its_services_end(world: World) -> None:
+    """When every right was voided, the lease in an agent's own name does not keep that agent out until it runs out."""
+    await world.begin()
+    world.manager("node2")
+    live = PretendNode(world.folder / f"{NODE}.json", NODE)
+    intervals = replace(INTERVALS, agent_lease=6.0)
+    world._start(f"agent {NODE}", AgentWorker(world.log, NODE, live, intervals, f"{NODE}/lrm@test", "test"))
+    await world.until(lambda state: state.resources["vm:1"].running if "vm:1" in state.resources else False, "it runs")
+    await world.log.raise_generation(1)
+    async with asyncio.timeout(LIMIT):
+        while sum(event.type == "agent.connected" for event in await world.events()) < 2:
+            await asyncio.sleep(0.02)
+    assert not [event for event in await world.events() if event.type == "node.watchdog_fired"]
+    assert live.running("vm:1")
