@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 
 from events.errors import Fenced, LeaseHeld
-from events.log.port import NO_RIGHT, EventLog, Right, Token
+from events.log.port import NO_RIGHT, EventLog, LeaseInfo, Right, Token
 from haes.clock import boottime
 
 _log = logging.getLogger(__name__)
@@ -96,6 +96,26 @@ class HeldLease:
 
     def _begin_term(self, sent: float) -> None:
         self._deadline = sent + self.ttl
+
+
+class SeenRights:
+    """The newest right under each lease that was seen on the log, for whoever takes leases that others held."""
+
+    def __init__(self) -> None:
+        self._newest: dict[str, Right] = {}
+
+    def note(self, leases: Mapping[str, LeaseInfo], generation: int) -> None:
+        """Takes note of the leases as they are, on a log of a generation."""
+        for name, lease in leases.items():
+            self._newest[name] = max(self._newest.get(name, NO_RIGHT), (generation, lease.epoch))
+
+    def of(self, name: str) -> Callable[[], Awaitable[Right]]:
+        """Returns what tells the newest right under one lease; see `HeldLease.newest`."""
+
+        async def newest() -> Right:
+            return self._newest.get(name, NO_RIGHT)
+
+        return newest
 
 
 async def _nobody() -> Right:

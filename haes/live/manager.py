@@ -24,7 +24,7 @@ from haes.live import presence
 from haes.live.announce import announce, not_understood
 from haes.live.archivist import Archivist
 from haes.live.decision import Right
-from haes.live.lease import HeldLease
+from haes.live.lease import HeldLease, SeenRights
 from haes.live.presence import ARCHIVE_TROUBLE, LEADER_LEASE
 from haes.live.requests import forget_received, pending_requests
 from haes.live.seen import SeenFile
@@ -119,6 +119,8 @@ class ManagerWorker(Worker):
         super().__init__(log, node, "crm", HeldLease(log, f"manager/{node}", owner, intervals.leader_lease), seen)
         self._intervals = intervals
         self._leader = HeldLease(log, LEADER_LEASE, owner, intervals.leader_lease)
+        self._rights = SeenRights()
+        self._leader.newest = self._rights.of(LEADER_LEASE)
         self._process = ManagerProcess(node)
         self._window = LoadWindow()
         self._archivist = archivist
@@ -243,7 +245,7 @@ class ManagerWorker(Worker):
             # Left over from a round that came to nothing, as far as is known; what is on its way still must not arrive,
             # and every election has an epoch of its own.
             await self._leader.release()
-        lease = (await self.log.leases()).get(LEADER_LEASE)
+        lease = (await self._leases()).get(LEADER_LEASE)
         free = presence.is_over(lease)
         left = None if lease is None else lease.expires_in
         self._free_at = math.inf if left is None or left <= 0 else boottime() + left
@@ -261,6 +263,12 @@ class ManagerWorker(Worker):
         await self.replica.append(batch)
         self._process = trial
 
+    async def _leases(self) -> dict[str, LeaseInfo]:
+        """Returns the leases as the log has them, and remembers which rights it gave; it may forget them."""
+        leases = await self.log.leases()
+        self._rights.note(leases, 0 if self.lease.token is None else self.lease.token.generation)
+        return leases
+
     def _no_inputs(self) -> RoundInputs:
         raise HaesError("a manager that stands by decides nothing")
 
@@ -268,7 +276,7 @@ class ManagerWorker(Worker):
         """Does one round and appends what it decided."""
         # Without the leader's lease only the manager's own state can be said, whatever is decided.
         right = Right.of(self.lease if claim is Claim.REFUSED else self._leader)
-        leases = await self.log.leases()
+        leases = await self._leases()
         if not early:
             window = float(settings.crs(self.replica.state.settings, "ha-load-average-window"))
             await self._window.read(self.log.side, window)
@@ -394,6 +402,7 @@ class ManagerWorker(Worker):
                 _log.warning("node %s may still run %s; waiting for 'haes node confirm-fenced %s'", node, kept[0], node)
                 continue
             lease = HeldLease(self.log, presence.agent_lease(node), self.by, self._intervals.leader_lease)
+            lease.newest = self._rights.of(lease.name)
             right.check()
             if await lease.acquire():
                 self._fencing[node] = lease

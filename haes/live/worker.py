@@ -186,7 +186,11 @@ class Worker(ABC):
             await pause_unless(self._stop, LEASE_INTERVAL)
 
     async def _try_lease(self) -> str | None:
-        """Tries to take the lease once; returns who holds it, None when it is this process now."""
+        """Tries to take the lease once; returns who holds it, None when it is this process now.
+
+        One in its own name it takes over: a predecessor's, or its own whose right was voided with all others. Waiting
+        for the end of that term would be waiting for nobody, and a node's services would end before.
+        """
         known = (await self.log.leases()).get(self.lease.name)
         if await self.lease.acquire(seize=known is not None and known.owner == self.lease.owner):
             return None
