@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from haes.state.cluster import ClusterState
-from haes.state.records import Command, Disarm, ResourceRecord
+from haes.state.records import Command, Disarm, ResourceRecord, name_in
 
 Payload = Mapping[str, Any]
+
+# Of commands, and far beyond what any cluster receives: larger ones could not be written again.
+LARGEST_NUMBER = 2**53
 
 
 def created(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
@@ -40,7 +43,7 @@ def settings_changed(state: ClusterState, _subject: str, payload: Payload, _at: 
 
 def rules_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`rules.changed`."""
-    state.rules_text = payload["text"]
+    state.rules_text = name_in(payload["text"])
 
 
 def rules_applied(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
@@ -51,7 +54,7 @@ def rules_applied(state: ClusterState, _subject: str, payload: Payload, _at: flo
 
 def groups_changed(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`groups.changed`."""
-    state.groups_text = payload["text"]
+    state.groups_text = name_in(payload["text"])
     if not state.groups_text:
         state.groups_rounds_left = None
 
@@ -63,13 +66,13 @@ def groups_waiting(state: ClusterState, _subject: str, payload: Payload, _at: fl
 
 def scheduler_selected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`scheduler.selected`."""
-    state.scheduler = payload["mode"]
+    state.scheduler = name_in(payload["mode"])
 
 
 def disarm_requested(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`disarm.requested`."""
     state.commands.pop(payload["command"], None)
-    state.disarm = Disarm(mode=payload["mode"], state="disarming")
+    state.disarm = Disarm(mode=name_in(payload["mode"]), state="disarming")
 
 
 def disarm_completed(state: ClusterState, _subject: str, _payload: Payload, _at: float) -> None:
@@ -91,19 +94,22 @@ KEYS_KEPT = 1000
 def command_received(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`command.received`: the command waits for the leader."""
     number = payload["id"]
+    if number.__class__ is not int or not 0 < number <= LARGEST_NUMBER:
+        raise ValueError(f"{number!r:.80} is no number of a command")
+    user, text, verb = name_in(payload["user"]), name_in(payload["text"]), name_in(payload["verb"])
     if payload.get("request"):
-        state.requests[payload["user"]] = payload["request"]
+        state.requests[user] = name_in(payload["request"])
     if payload.get("key"):
-        state.request_keys.setdefault(f"{payload['user']}/{payload['key']}", number)
+        state.request_keys.setdefault(f"{user}/{payload['key']}", number)
         if len(state.request_keys) > KEYS_KEPT:
             del state.request_keys[next(iter(state.request_keys))]
     state.command_count = max(state.command_count, number)
     state.commands[number] = Command(
         id=number,
-        verb=payload["verb"],
-        arguments=tuple(payload["arguments"]),
-        text=payload["text"],
-        user=payload["user"],
+        verb=verb,
+        arguments=tuple(map(name_in, payload["arguments"])),
+        text=text,
+        user=user,
     )
 
 

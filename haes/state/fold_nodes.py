@@ -6,7 +6,7 @@ from typing import Any
 
 from haes.machines import MANAGER, NODE
 from haes.state.cluster import ClusterState
-from haes.state.records import AgentRecord
+from haes.state.records import AgentRecord, name_in
 
 Payload = Mapping[str, Any]
 
@@ -71,7 +71,7 @@ def agent_connected(state: ClusterState, subject: str, payload: Payload, _at: fl
 
 def leader_elected(state: ClusterState, _subject: str, payload: Payload, _at: float) -> None:
     """`leader.elected`: what is known to one leader only starts again."""
-    state.leader = payload["node"]
+    state.leader = name_in(payload["node"])
     state.program = payload.get("program")
     state.policy_version = payload.get("policy_version")
     state.present = set()

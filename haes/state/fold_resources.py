@@ -5,7 +5,7 @@ from typing import Any
 
 from haes.machines import RESOURCE
 from haes.state.cluster import ClusterState
-from haes.state.records import ResourceConfiguration, ResourceRecord
+from haes.state.records import ResourceConfiguration, ResourceRecord, name_in
 from haes.state.restarts import ServiceMemory
 
 Payload = Mapping[str, Any]
@@ -18,6 +18,8 @@ _ABOUT_NEEDS = "needs"
 def configured(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.configured`: sets values of a configuration, which begins to exist with its node."""
     changes = payload["changes"]
+    if "node" in changes:
+        name_in(changes["node"])
     if subject in state.configurations:
         configuration = state.configuration(subject)
     else:
@@ -45,7 +47,7 @@ def unconfigured(state: ClusterState, subject: str, _payload: Payload, _at: floa
 def added(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.added`: job numbers go on where an earlier record left off, so that no report fits two orders."""
     state.resources[subject] = ResourceRecord(
-        state=payload["state"], node=payload["node"], job=state.versions.get(subject, 0)
+        state=name_in(payload["state"]), node=name_in(payload["node"]), job=state.versions.get(subject, 0)
     )
 
 
@@ -63,9 +65,13 @@ def entering(new_state: str) -> Handler:
         record, value = state.record(subject), payload.get
         if record.state not in before:
             raise RESOURCE.illegal(record.state, new_state)
+        node, target = value("node", record.node), value("target")
+        if node.__class__ is not str or (target is not None and target.__class__ is not str):
+            name_in(node)
+            name_in(target)
         record.state = new_state
-        record.node = value("node", record.node)
-        record.target = value("target")
+        record.node = node
+        record.target = target
         record.timeout = value("timeout")
         record.origin = value("origin")
         record.request = None
@@ -108,13 +114,13 @@ def _fresh_order(record: ResourceRecord) -> None:
 
 def moved_by_hand(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.moved_while_disarmed`, `resource.location_fixed`."""
-    state.record(subject).node = payload["node"]
+    state.record(subject).node = name_in(payload["node"])
 
 
 def motion_queued(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.motion_queued`."""
     state.commands.pop(payload.get("command") or 0, None)
-    state.record(subject).request = (payload["verb"], payload["target"], payload["origin"])
+    state.record(subject).request = (name_in(payload["verb"]), name_in(payload["target"]), name_in(payload["origin"]))
 
 
 def stop_queued(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
@@ -155,7 +161,7 @@ def start_failed(state: ClusterState, subject: str, _payload: Payload, at: float
 
 def recovered(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.recovered`: it belongs to another node now, in fact and in configuration."""
-    state.record(subject).node = payload["node"]
+    state.record(subject).node = name_in(payload["node"])
     state.configuration(subject).node = payload["node"]
 
 
@@ -166,7 +172,7 @@ def unlocked(state: ClusterState, subject: str, _payload: Payload, _at: float) -
 
 def maintenance_noted(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`resource.maintenance_noted`."""
-    state.record(subject).maintenance_node = payload["node"]
+    state.record(subject).maintenance_node = name_in(payload["node"])
 
 
 def maintenance_ended(state: ClusterState, subject: str, _payload: Payload, _at: float) -> None:

@@ -14,6 +14,17 @@ CONFIGURATION_DEFAULTS: dict[str, Any] = {
 }
 
 
+def name_in(value: Any) -> str:
+    """Returns a name that an event carries.
+
+    Raises:
+        TypeError: it is none; whoever looks it up would fail, far from what is wrong.
+    """
+    if value.__class__ is not str:
+        raise TypeError(f"{value!r:.80} is no name")
+    return str(value)
+
+
 @dataclass(slots=True)
 class ResourceConfiguration:
     """What people ask of a resource, and where it is.

@@ -13,13 +13,14 @@ from events.envelope import Event
 from events.errors import UserError
 from events.log.memory import MemoryLog
 from events.log.side import SideEntry
+from events.schema import SCHEMAS
 from haes import settings
 from haes.live.requests import KIND, pending_requests
-from haes.manager.inputs import Claim, Loads, RoundInputs
+from haes.manager.inputs import Claim, Loads, RoundInputs, Undecidable
 from haes.manager.round import Leader
 from haes.state.batch import Batch
 from haes.state.cluster import ClusterState
-from haes.state.fold import fold
+from haes.state.fold import apply_event, fold
 from haes.telemetry import SampleWindow
 
 NODES = ("node1", "node2", "node3")
@@ -94,7 +95,9 @@ def _known() -> ClusterState:
     return fold(batch.events)
 
 
-def _round(state: ClusterState, at: float, loads: Loads, requests: list[Any]) -> list[Event]:
+def _round(
+    state: ClusterState, at: float, loads: Loads, requests: list[Any], undecidable: dict[str, str] | None = None
+) -> list[Event]:
     """Decides one round and returns its events; all of them can be stored."""
     batch = Batch(state.working_copy(), "node1/crm", at)
     inputs = RoundInputs(
@@ -106,6 +109,7 @@ def _round(state: ClusterState, at: float, loads: Loads, requests: list[Any]) ->
         loads=lambda: loads,
         requests=requests,
         outside=True,
+        undecidable=undecidable or {},
     )
     Leader().manage(batch, inputs)
     for event in batch.events:
@@ -147,3 +151,42 @@ def test_settings_are_taken_or_refused(raw: Any) -> None:
         return
     batch = Batch(ClusterState(), "test", 0)
     encode_fields(batch.emit("settings.changed", "settings", settings=merged))
+
+
+def _stored(type_: str) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
+    schema = SCHEMAS[type_]
+    fields = dict.fromkeys(sorted(schema.required), VALUES)
+    optional = dict.fromkeys(sorted(schema.optional), VALUES)
+    return st.fixed_dictionaries(fields, optional=optional).map(lambda payload: (type_, payload))
+
+
+# What stands in for entries is never written; what an import or the balancer's memory holds is taken as it is.
+_TAKEN = ("test.", "log.unreadable", "log.foreign", "cluster.imported", "balance.")
+TYPES = sorted(name for name in SCHEMAS if not name.startswith(_TAKEN))
+SUBJECTS = ["vm:1", "vm:2", "node1", "node3", "settings", "cluster", "commands", "rules", "balance", "x"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(SUBJECTS), st.sampled_from(TYPES).flatmap(_stored)), min_size=1, max_size=3))
+def test_no_stored_event_ends_a_round(stored: list[tuple[str, tuple[str, dict[str, Any]]]]) -> None:
+    """Events of every type with any payload park what they are about, or one resource at most at a time."""
+    state = fold(BEGUN, _known())
+    for n, (subject, (type_, payload)) in enumerate(stored, 100):
+        event = Event(type_, subject, "x", 15.0, payload, n=n)
+        try:
+            encode_fields(event)
+        except (OverflowError, ValueError):
+            # No log holds it.
+            continue
+        apply_event(state, event)
+    undecidable: dict[str, str] = {}
+    tries = 0
+    while True:
+        try:
+            _round(state, 20, Loads(), [], undecidable)
+        except Undecidable as error:
+            undecidable[error.resource] = error.problem
+        else:
+            return
+        assert len(undecidable) <= len(state.resources)
+        tries += 1
+        assert tries == len(undecidable)
