@@ -18,6 +18,7 @@ from haes.scheduling.motions import Scored
 from haes.scheduling.plan import Movable, Plan
 from haes.scheduling.planning.building import problem_of
 from haes.scheduling.planning.planner import Planned, plan
+from haes.scheduling.planning.solver import is_installed
 
 DEFAULT_TOP = 10
 PERCENT = 100
@@ -42,6 +43,7 @@ def add_parser(subparsers: "argparse._SubParsersAction[argparse.ArgumentParser]"
     parser.add_argument(
         "--compare", action="store_true", help="plan, and one best motion after the other, side by side"
     )
+    parser.add_argument("--solver", action="store_true", help="let a constraint solver look at what plans leave open")
     parser.add_argument("--draw", action="store_true", help="draw the nodes before, each motion, and the nodes after")
     parser.add_argument("--time", action="store_true", help="say how long scoring took, apart from reading")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -64,6 +66,8 @@ def run(options: argparse.Namespace) -> int:
     for warning in snapshot.warnings:
         warn(f"warning: {warning}")
     method = options.method or known.crs(snapshot.settings, "ha-auto-rebalance-method")
+    if options.solver and not is_installed():
+        raise UserError("--solver needs OR-Tools, which is not installed: pip install 'haes[planning]'")
     if options.why and method != known.METHOD_AHEAD:
         raise UserError(f"--why explains plans; it needs --method {known.METHOD_AHEAD}")
     if options.draw and method != known.METHOD_AHEAD and not options.until_balanced:
@@ -77,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     scores = None if snapshot.start is None else step_by_step.start_scores(*snapshot.start)
     planned: Planned | None = None
     if method == known.METHOD_AHEAD:
-        planned = plan_ahead(snapshot, units)
+        planned = plan_ahead(snapshot, units, solver=options.solver)
         motions = list(planned.motions)
     elif options.until_balanced:
         motions = step_by_step.until_balanced(method, threshold, margin)
@@ -127,7 +131,7 @@ def _more(
     return lines
 
 
-def plan_ahead(snapshot: Snapshot, units: Sequence[Movable]) -> Planned:
+def plan_ahead(snapshot: Snapshot, units: Sequence[Movable], *, solver: bool = False) -> Planned:
     """Returns the fewest motions that bring the cluster of a snapshot to rest, by its own settings."""
     ceiling = known.crs(snapshot.settings, "ha-auto-rebalance-max-target-load")
     problem = problem_of(
@@ -137,7 +141,7 @@ def plan_ahead(snapshot: Snapshot, units: Sequence[Movable]) -> Planned:
         threshold=known.crs(snapshot.settings, "ha-auto-rebalance-threshold") / PERCENT,
         ceiling=None if ceiling is None else ceiling / PERCENT,
     )
-    return plan(problem, margin=known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT)
+    return plan(problem, margin=known.crs(snapshot.settings, "ha-auto-rebalance-margin") / PERCENT, solver=solver)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from haes.scheduling.planning.cuts import least_motions
 from haes.scheduling.planning.descent import Descent
 from haes.scheduling.planning.exact import MOST_CELLS, Found, fewest, likely
 from haes.scheduling.planning.problem import Motion, Problem, Standing, Unrest
+from haes.scheduling.planning.solver import solve
 
 # Units times nodes up to which all sets of changes are searched; beyond it one step alone would fill the time.
 LARGEST_EXACT = 10_000
@@ -49,13 +50,14 @@ class Planned:
         return self.after.at_rest() and len(self.motions) <= self.bound
 
 
-def plan(problem: Problem, *, margin: float = 0.0, cells: int = MOST_CELLS) -> Planned:
+def plan(problem: Problem, *, margin: float = 0.0, cells: int = MOST_CELLS, solver: bool = False) -> Planned:
     """Returns the motions that bring a cluster to rest, or as near to it as a search gets.
 
     Args:
         problem: the cluster.
         margin: what a plan must take away of the imbalance, relative, 0..1, unless a ceiling or a rule is broken.
         cells: how much work proofs may take; the same problem and the same number give the same plan.
+        solver: whether the constraint solver, which must be installed, looks for what remains open.
     """
     start = Standing(problem)
     before = start.unrest()
@@ -73,6 +75,8 @@ def plan(problem: Problem, *, margin: float = 0.0, cells: int = MOST_CELLS) -> P
         found = fewest(problem, min(MOST_EXACT, len(problem.names) + MOST_STOPS), cells=cells)
     if found.motions is None:
         found.motions = _search(problem, found.bound, cells // PART_FOR_A_SIZE) if len(problem.names) else []
+        if solver and not is_large:
+            _ask_solver(problem, found)
     after = _made(problem, found.motions)
     if not needs_repair and after.imbalance() > worth:
         found.motions = []
@@ -83,6 +87,21 @@ def plan(problem: Problem, *, margin: float = 0.0, cells: int = MOST_CELLS) -> P
         nodes = problem.nodes.names
         scored.append(Scored(problem.names[motion.unit], nodes[source], nodes[motion.target], standing.imbalance()))
     return Planned(tuple(scored), before, standing.unrest(), found.bound, found.is_best)
+
+
+def _ask_solver(problem: Problem, found: Found) -> None:
+    """Lets the solver look for something shorter than what was found, and prove more."""
+    motions = found.motions or []
+    is_at_rest = _made(problem, motions).unrest().at_rest()
+    if is_at_rest and len(motions) <= found.bound:
+        return
+    most = len(motions) - 1 if is_at_rest else len(problem.names)
+    if most < found.bound:
+        return
+    answer = solve(problem, found.bound, most)
+    found.bound = max(found.bound, answer.bound)
+    if answer.motions is not None:
+        found.motions = answer.motions
 
 
 def _made(problem: Problem, motions: list[Motion]) -> Standing:
