@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -175,6 +176,7 @@ def test_neither_counts_nor_waiting_change_whoever_is_killed(
     assert (ours.state, ours.node, ours.failed_nodes) == (theirs.state, theirs.node, theirs.failed_nodes)
 
 
+@pytest.mark.xfail(strict=True, reason="a service that was relocated is confirmed in every round until it is well")
 @settings(max_examples=60, deadline=None)
 @given(_LIFETIMES, _MOST)
 def test_a_service_is_started_no_sooner_and_no_oftener_than_the_policy_says(
@@ -189,6 +191,8 @@ def test_a_service_is_started_no_sooner_and_no_oftener_than_the_policy_says(
         assert payload["failures"] <= most[0] + 1
         following = [start for start, _ in cluster.starts if start > at - payload["ran"]]
         assert all(start >= payload["until"] for start in following)
+    # What is known is not confirmed again, or agent and leader would go on telling each other.
+    assert sum(event.type == "resource.confirmed" for event in cluster.events) <= len(cluster.starts)
     error = [event for event in cluster.events if event.type == "resource.error"]
     if error:
         assert len(cluster.state.resources["process:a"].failed_nodes or ()) == most[1] + 1
