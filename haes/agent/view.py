@@ -55,6 +55,12 @@ class NodeView:
     disarm: bool = False
 
 
+def _in_series(state: ClusterState, resource: str) -> bool:
+    """Returns whether nodes that failed stay known for longer than until it runs: it died, and has to be well first."""
+    memory = state.services.get(resource)
+    return memory is not None and bool(memory.series)
+
+
 def look(state: ClusterState, node: str) -> NodeView:
     """Returns the view of a node."""
     orders = []
@@ -76,7 +82,7 @@ def look(state: ClusterState, node: str) -> NodeView:
                     record.job,
                     record.target,
                     record.timeout,
-                    record.running and not record.failed_nodes,
+                    record.running and (not record.failed_nodes or _in_series(state, resource)),
                     ended=record.result is not None,
                     arrived=record.arrived,
                     not_before=None if memory is None else memory.until,

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -176,7 +175,6 @@ def test_neither_counts_nor_waiting_change_whoever_is_killed(
     assert (ours.state, ours.node, ours.failed_nodes) == (theirs.state, theirs.node, theirs.failed_nodes)
 
 
-@pytest.mark.xfail(strict=True, reason="a service that was relocated is confirmed in every round until it is well")
 @settings(max_examples=60, deadline=None)
 @given(_LIFETIMES, _MOST)
 def test_a_service_is_started_no_sooner_and_no_oftener_than_the_policy_says(
