@@ -64,6 +64,11 @@ declare("resource.maintenance_noted", "node", meaning="the resource leaves this 
 declare("resource.maintenance_ended", "node how", meaning="the way back is done, dropped, or no longer needed")
 declare("resource.state_unknown", "state", meaning="the configuration asks for a state that does not exist")
 declare(
+    "resource.found",
+    "node",
+    meaning="it runs on this node, as its agent sees, whatever a log that lost its tail says",
+)
+declare(
     "resource.stray_stopped",
     "node because",
     meaning="the resource ran on a node where it does not belong, and was stopped",

@@ -23,6 +23,7 @@ from haes.drivers.process.client import KeeperError, KeeperRefused
 from haes.live import presence
 from haes.live.announce import announce
 from haes.live.decision import Decision
+from haes.live.found import Unheard, comes_here, found_here
 from haes.live.lease import HeldLease
 from haes.live.node import LiveNode
 from haes.live.outage import Outage, pause_unless
@@ -111,6 +112,9 @@ class AgentWorker(Worker):
         self.work = Work(node, live.driver, self._wake.set)
         self._round_due = 0.0
         self._reset: str | None = None
+        # The log lost its tail, and this agent has not said yet what runs here all the same.
+        self._tail_lost = False
+        self._unheard_of = Unheard()
         self._last_round = boottime()
         self._stalled = False
         self._node_outage = Outage(f"node {node}")
@@ -127,7 +131,11 @@ class AgentWorker(Worker):
 
     def may_hold(self) -> bool:
         """Returns whether the lease lets the agent run services right now."""
-        return self.lease.valid() and self._reset is None
+        return self.lease.valid() and self._reset is None and not self._unheard_of.holds_off()
+
+    def _see(self, event: Event) -> None:
+        self._unheard_of.see(event)
+        super()._see(event)
 
     async def _newest_right(self) -> Right:
         """Asks the node for the newest right that it has seen; the log may have forgotten it."""
@@ -160,13 +168,19 @@ class AgentWorker(Worker):
         await asyncio.to_thread(self._live.use, self.lease.token)
         await self._learn_of_kills()
         services = await asyncio.to_thread(self._live.services)
-        strays = self._strays(services)
+        found = found_here(self.replica.state, self.node, services) if self._is_behind() else []
+        strays = {name: why for name, why in self._strays(services).items() if name not in found}
+        if self._is_behind():
+            for name in comes_here(self.replica.state, self.node, services):
+                strays.pop(name, None)
         if strays:
             await asyncio.to_thread(self._live.kill, strays)
         process = AgentProcess(self.node)
         batch = await self._batch()
         told = self._tell_kills(batch)
         self._tell_strays(batch, strays)
+        for name in found:
+            batch.emit("resource.found", name, about=self.node, node=self.node)
         announce(batch, self.lease.name)
         process.start(batch)
         running = sorted(services.keys() - strays.keys())
@@ -181,7 +195,7 @@ class AgentWorker(Worker):
         await self.replica.append(batch)
         if told:
             self._killed = None
-        self._process, self.holds, self._reset = process, False, None
+        self._process, self.holds, self._reset, self._tail_lost = process, False, None, False
         # What runs here belongs here; the keeper may be fed while the agent is on its way to its lock.
         await asyncio.to_thread(self._live.feed, self.lease.deadline)
 
@@ -368,7 +382,25 @@ class AgentWorker(Worker):
         if not await self.lease.renew():
             await self._try_lease()
         self._reset = "the log lost its tail"
+        if self.replica.lost or known_n > self.replica.state.n:
+            self._tail_lost = True
+            await self._wait_for_others()
         self._wake.set()
+
+    def _is_behind(self) -> bool:
+        """Returns whether the record may be older than what runs here."""
+        return self._tail_lost or (self._seen is not None and self._seen.n > self.replica.state.n)
+
+    async def _wait_for_others(self) -> None:
+        """Starts nothing until the other agents have said what runs on their nodes, or must have lost it."""
+        others = set(self.replica.state.members) - {self.node}
+        lost = [event.n for event in self.replica.lost]
+        if lost:
+            # Whoever noticed sooner has said so already.
+            async for event in self.log.read_all(min(lost) - 1, lenient=True):
+                if event.type == "agent.connected":
+                    others.discard(event.subject)
+        self._unheard_of.begin(others, self.lease.ttl)
 
     async def _measure_for_ever(self) -> None:
         while True:

@@ -23,7 +23,15 @@ _MAY_SAY: dict[str, tuple[str, ...]] = {
         "member.",
     ),
     AGENT_LEASE: (
-        *("agent.", "job.", "member.", "lock.acquired", "node.watchdog_fired", "resource.stray_stopped"),
+        *(
+            "agent.",
+            "job.",
+            "member.",
+            "lock.acquired",
+            "node.watchdog_fired",
+            "resource.stray_stopped",
+            "resource.found",
+        ),
         "service.died",
     ),
 }

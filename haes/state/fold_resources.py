@@ -219,6 +219,17 @@ def move_failed(state: ClusterState, subject: str, payload: Payload, _at: float)
         record.trouble, record.node_trouble = payload["because"], bool(payload.get("whole_node"))
 
 
+def found(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
+    """`resource.found`: it is where its agent sees it run; an order for where it was thought to be is void."""
+    node = payload["node"]
+    if subject in state.configurations:
+        state.configuration(subject).node = node
+    if subject in state.resources:
+        record = state.record(subject)
+        record.node, record.running, record.result = node, True, None
+        record.job += 1
+
+
 def job_done(state: ClusterState, subject: str, payload: Payload, _at: float) -> None:
     """`job.done`: the first end of an order counts; a report about one that was replaced meanwhile says nothing."""
     record = state.resources.get(subject)
@@ -283,6 +294,7 @@ RESOURCE_HANDLERS: dict[str, Handler] = {
     "resource.maintenance_noted": maintenance_noted,
     "resource.maintenance_ended": maintenance_ended,
     "resource.stray_stopped": stray_stopped,
+    "resource.found": found,
     "job.moved": job_moved,
     "job.done": job_done,
     "job.move_failed": move_failed,

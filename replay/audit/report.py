@@ -38,7 +38,14 @@ FAILED = frozenset(
         *("job.start_failed", "job.stop_failed", "job.move_failed", "job.gave_up", "job.crashed", "resource.error"),
         *("resource.start_failed", "resource.motion_failed", "resource.stop_failed", "resource.recovery_failed"),
         *("balance.failed", "node.unknown", "node.watchdog_fired", "agent.deposed", "manager.declined"),
-        *("log.regressed", "log.unreadable", "log.foreign", "resource.stray_stopped", "agent.lost_agent_lock"),
+        *(
+            "log.regressed",
+            "log.unreadable",
+            "log.foreign",
+            "resource.stray_stopped",
+            "resource.found",
+            "agent.lost_agent_lock",
+        ),
     }
 )
 # What spreadsheets take for a formula when a cell begins with it.

@@ -48,10 +48,11 @@ async def _moved(make: Make) -> LiveCluster:
 async def _check_goes_on(cluster: LiveCluster, before: dict[str, tuple[str, int]]) -> list[Event]:
     """Checks that the very processes of before run, and that the cluster obeys; returns the stream."""
     await cluster.until_event(lambda event: event.type in {"log.restored", "log.regressed"}, "the loss is on record")
-    state = await cluster.settle()
-    assert {name: record.node for name, record in state.resources.items()} == {
-        name: node for name, (node, _) in before.items()
-    }
+    wanted = {name: node for name, (node, _) in before.items()}
+    await cluster.until(
+        lambda state: cluster.at_rest(state) and {name: item.node for name, item in state.resources.items()} == wanted,
+        "every service is on record where it runs",
+    )
     assert _processes(cluster) == before
     assert (await cluster.command("relocate", "process:b", "node1")).text == "process:b is on node1"
     assert _processes(cluster)["process:a"] == before["process:a"]
@@ -100,3 +101,18 @@ async def test_a_server_that_lost_its_stream_and_has_requests(make: Make, redis:
     )
     assert _processes(cluster)["process:a"] == before["process:a"]
     await cluster.check_invariants()
+
+
+async def test_a_file_that_is_older_than_what_runs(make: Make, redis: RedisServer) -> None:
+    """An older file is put back: what moved since is found where it runs, and not a process of a service ends."""
+    cluster = await make(agent_lease=LEASE)
+    redis.copy_file()
+    assert (await cluster.command("relocate", "process:a", "node3")).text == "process:a is on node3"
+    before = _processes(cluster)
+    await redis.kill()
+    redis.restore_file()
+    await redis.start()
+    events = await _check_goes_on(cluster, before)
+    [found] = _of(events, "resource.found")
+    assert (found.subject, found.payload["node"]) == ("process:a", "node3")
+    assert not _of(events, "resource.stray_stopped")
