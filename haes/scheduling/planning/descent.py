@@ -18,7 +18,7 @@ FIRST_SOURCES = 10
 FIRST_TARGETS = 3
 WIDENING = 5
 # Exchanges of one plan at most: they are dear, and a cluster that needs more has no room at all.
-MOST_EXCHANGES = 32
+MOST_EXCHANGES = 8
 # Sources times targets up to which exchanges are looked for: each pair of nodes is looked at by itself.
 MOST_NODE_PAIRS = 1000
 # Chances that rules take away one by one are looked at up to this many for each step.
