@@ -109,5 +109,5 @@ def _lines(
     told = read_by_people(found)
     count = f"{len(told)} changes" if len(told) != 1 else "1 change"
     if len(told) < len(found):
-        count += ", and what processes say of the events that they understand (--json)"
+        count += ", and what programs keep for each other (--json)"
     return [f"from {first}", f"to   {second}", *change_lines(told), count if found else "nothing differs"]
