@@ -26,6 +26,7 @@ _LEFT_OUT = {
     "backoff": "a motion there failed before",
     "node": "too many motions to the node failed",
     "preflight": "its driver says that it cannot work there",
+    "parked": "what happened to it could not be read (haes parked)",
     "ceiling": f"the target would be over its ceiling ({CEILING})",
 }
 
@@ -60,13 +61,15 @@ def left_out(item: Mapping[str, Any], say_moment: Callable[[float], str]) -> str
         item: the exclusion.
         say_moment: returns a domain time in words.
     """
+    # Stored events may lack what this program writes.
+    item = _Known(item)
     where = "everywhere" if item.get("target") is None else f"to {item['target']}"
     why = why_left_out(item["reason"])
     match item["reason"]:
         case "cooldown":
-            why = f"rests until {say_moment(item['until'])}"
+            why = f"rests until {_moment(item, say_moment)}"
         case "backoff":
-            end = f"until {say_moment(item['until'])}" if "until" in item else f"until series {item['first_series']}"
+            end = f"until {_moment(item, say_moment)}" if "until" in item else f"until series {item['first_series']}"
             why = f"failed {item['attempts']} times ({item['why']}), {end}"
         case "node":
             why = f"motions to the node failed ({item['why']}), none until {say_moment(item['until'])}"
@@ -76,3 +79,15 @@ def left_out(item: Mapping[str, Any], say_moment: Callable[[float], str]) -> str
             why = f"would fill the node to {item['percent']}%, over its ceiling ({CEILING})"
     member = "" if item["resource"] == item["leader"] else f" (member {item['resource']})"
     return f"{item['leader']}{member} {where}: {why}"
+
+
+def _moment(item: Mapping[str, Any], say_moment: Callable[[float], str]) -> str:
+    until = item["until"]
+    return say_moment(until) if isinstance(until, int | float) else str(until)
+
+
+class _Known(dict[str, Any]):
+    """What an event says; what it leaves out is unknown."""
+
+    def __missing__(self, key: str) -> str:
+        return "unknown"

@@ -139,6 +139,8 @@ CALLS: dict[str, list[list[str]]] = {
     "agent": [["agent", EVIL, "--config", EVIL]],
     "status": [["status", "+"], ["status", "--check", "+"], ["status", "--json", "+"]],
     "events": [["events", "+"], ["events", "--json", "+"], ["events", "--reader", EVIL, "+"]],
+    "commands": [["commands", "+"], ["commands", "withdraw", EVIL, "+"]],
+    "logs": [["logs", EVIL, "+"], ["logs", NAME, "+"]],
     "web": [["web", EVIL, "+"]],
     "readers": [["readers", "+"], ["readers", "forget", EVIL, "+"]],
     "add": [["add", EVIL, f"node={EVIL}", "--wait-limit", "0.1", "+"], ["add", NAME, EVIL, "+"]],

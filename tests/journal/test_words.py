@@ -30,6 +30,7 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "agent.leaving": {"plan": "freeze"},
     "resource.removed": {"reason": "no_config"},
     "rules.applied": {"dropped": []},
+    "balance.plan": {"steps": [], "bound": 2, "at_rest": True},
 }
 
 
@@ -62,7 +63,7 @@ def _reasons(module: ModuleType, pattern: str) -> set[str]:
     "reason",
     sorted(
         _reasons(balance, r'(?:refuse|_answer)\(round_, "(\w+)"')
-        | _reasons(choice, r'(?:return|else|Choice\(candidates,) "(\w+)"')
+        | _reasons(choice, r'(?:return|else|Choice\(candidates,) "(?!bruteforce)(\w+)"')
         | {"disarmed"}
     ),
 )
@@ -90,6 +91,7 @@ def test_every_exclusion_has_words() -> None:
         "ceiling": {"percent": 95.5},
         "flag": {},
         "sample": {},
+        "parked": {},
     }
     assert details.keys() == set(
         re.findall(r'Exclusion\([^"]*"(\w+)"', inspect.getsource(exclusions) + inspect.getsource(choice))
