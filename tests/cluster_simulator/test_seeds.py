@@ -67,6 +67,15 @@ def test_what_once_went_wrong_does_not_any_more(what: str) -> None:
     assert not result.violations, told(result)
 
 
+def test_a_service_that_died_is_confirmed_once() -> None:
+    """A service that died twice and moved is reported and confirmed once, not in every round until it is healthy."""
+    crashes = [Fault(201.45, "crash_service", "vm:1"), Fault(218.52, "crash_service", "vm:1")]
+    off = [Fault(161.59, "power_off", "node1", seconds=59.2), Fault(164.62, "power_off", "node2", seconds=13.9)]
+    asked = Fault(159.01, "command", words=("ann", "configure", "process:a", '{"state": "started"}'))
+    result = play(11, "nodes", [asked, *off, *crashes])
+    assert not result.violations, told(result)
+
+
 @pytest.mark.soak
 def test_many_hours_end_well() -> None:
     """Whole stories of every profile, one after the other, each with a seed of its own."""
