@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from haes.cli.exposed import exposed
 from haes.cli.terminal import say
 from haes.configuration.file import read_cluster
 from haes.settings import warnings_for
@@ -21,6 +22,9 @@ def run(options: argparse.Namespace) -> int:
     configuration = read_cluster(options.file)
     for warning in warnings_for(configuration.settings):
         say(f"warning: {warning}")
+    for resource, changes in configuration.resources.items():
+        for warning in exposed(resource, changes.get("service", {}).get("environment")):
+            say(warning)
     say(
         f"{options.file}: cluster '{configuration.name}', {len(configuration.nodes)} nodes, "
         f"{len(configuration.resources)} resources",

@@ -21,6 +21,7 @@ from events.errors import UserError
 from events.log.port import EventLog
 from events.url import connect
 from haes.bounds import LONGEST_STOP
+from haes.cli.exposed import exposed
 from haes.cli.options import add_log_options, no_events, require_log
 from haes.cli.terminal import say, warn
 from haes.live.command_words import why_refused
@@ -209,7 +210,9 @@ async def _follow(replica: Replica, watches: Sequence[CommandWatch], options: ar
 def _requests(options: argparse.Namespace) -> list[Request]:
     match options.command:
         case "add" | "set":
-            return [("configure", [options.resource, json.dumps(_values(options.values))])]
+            values = _values(options.values)
+            warn(*exposed(options.resource, values.get("environment")))
+            return [("configure", [options.resource, json.dumps(values)])]
         case "remove":
             return [("unconfigure", [options.resource])]
         case "migrate" | "relocate":

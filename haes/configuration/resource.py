@@ -66,6 +66,14 @@ def _store_loss(origin: str, key: str, value: object) -> str:
     return values.choice(origin, key, value, STORE_LOSS)
 
 
+def _absolute(origin: str, key: str, value: object) -> str:
+    """Returns the path of a file, which is another place on every node unless it is absolute."""
+    path = values.text(origin, key, value)
+    if not path.startswith("/"):
+        raise values.refuse(origin, key, value, "an absolute path")
+    return path
+
+
 _LEADER_KEYS: dict[str, _Check] = {
     "node": values.text,
     "state": _state,
@@ -79,6 +87,7 @@ _LIMIT_KEYS: dict[str, _Check] = {"cpus": values.number, "memory": values.size}
 _SERVICE_KEYS: dict[str, _Check] = {
     "command": values.command,
     "environment": values.environment,
+    "environment_file": _absolute,
     "directory": values.text,
     "stop_timeout": _stop_timeout,
     "check": values.command,

@@ -26,6 +26,7 @@ class ServiceDefinition:
     Attributes:
         command: program and arguments; no shell is involved.
         environment: variables besides those of the agent.
+        environment_file: a file of the node with more of them, NAME=VALUE in each line; None for none.
         directory: where it runs, None for the node's own folder.
         stop_timeout: seconds after SIGTERM.
         check: a command whose exit status 0 says that the service is well; None for none.
@@ -48,6 +49,7 @@ class ServiceDefinition:
     check_grace: float = CHECK_GRACE
     ready_after: float = READY_AFTER
     keep: bool = False
+    environment_file: str | None = None
 
 
 def definition_of(configuration: ResourceConfiguration) -> ServiceDefinition | None:
@@ -68,4 +70,5 @@ def definition_of(configuration: ResourceConfiguration) -> ServiceDefinition | N
         check_grace=float(service.get("check_grace", CHECK_GRACE)),
         ready_after=float(service.get("ready_after", READY_AFTER)),
         keep=configuration.on_store_loss == "keep",
+        environment_file=service.get("environment_file"),
     )

@@ -19,6 +19,7 @@ from haes.drivers.process.definition import ServiceDefinition
 from haes.drivers.process.load import LoadMeter
 from haes.drivers.process.said import read_said
 from haes.drivers.process.tail import clean, secrets_of
+from haes.drivers.process.variables import VariablesUnreadable, known_variables, variables_of
 
 _log = logging.getLogger(__name__)
 
@@ -116,14 +117,14 @@ class ProcessNode:
         definition = self._define(resource)
         if definition is None:
             return [], after
-        return read_said(self._output(resource), lines, after, secrets_of(definition.environment))
+        return read_said(self._output(resource), lines, after, secrets_of(known_variables(definition)))
 
     def _output(self, resource: str) -> Path:
         return self._directory / f"{resource.replace(':', '-')}.log"
 
     def _end(self, item: dict[str, Any]) -> ServiceEnd:
         status, definition = item["status"], self._define(item["resource"])
-        secrets = [] if definition is None else secrets_of(definition.environment)
+        secrets = [] if definition is None else secrets_of(known_variables(definition))
         return ServiceEnd(
             resource=item["resource"],
             run=item["run"],
@@ -157,11 +158,16 @@ class ProcessNode:
             _log.error("%s has no command to run", resource)
             return
         try:
+            variables = variables_of(definition)
+        except VariablesUnreadable as error:
+            _log.error("%s cannot start: %s", resource, error)
+            return
+        try:
             self._keeper.act(
                 "start",
                 resource=resource,
                 command=list(definition.command),
-                environment=dict(definition.environment),
+                environment=variables,
                 directory=definition.directory or str(self._directory.absolute()),
                 output=str(self._output(resource).absolute()),
                 keep=definition.keep,
@@ -312,7 +318,7 @@ def _answers(definition: ServiceDefinition) -> bool:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **definition.environment},
+            env={**os.environ, **known_variables(definition)},
             timeout=definition.check_timeout,
             check=False,
         )

@@ -28,13 +28,14 @@ _LONG_WORD = re.compile(r"(?=[A-Za-z0-9+/_=-]*\d)(?=[A-Za-z0-9+/_=-]*[A-Za-z])[A
 _PRIVATE_BEGIN, _PRIVATE_END = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY"), re.compile(r"-----END [A-Z ]*PRIVATE KEY")
 
 
+def is_secret_name(name: str) -> bool:
+    """Says whether a variable's name tells that its value is secret."""
+    return _IS_SECRET_NAME.fullmatch(name) is not None
+
+
 def secrets_of(environment: Mapping[str, str]) -> list[str]:
     """Returns the values of variables whose names say that they are secret, longest first."""
-    found = {
-        value
-        for name, value in environment.items()
-        if len(value) >= SHORTEST_SECRET and _IS_SECRET_NAME.fullmatch(name)
-    }
+    found = {value for name, value in environment.items() if len(value) >= SHORTEST_SECRET and is_secret_name(name)}
     return sorted(found, key=lambda value: (-len(value), value))
 
 
