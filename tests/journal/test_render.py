@@ -42,8 +42,12 @@ def test_every_text_belongs_to_an_event_type() -> None:
 
 
 def test_refusals_series_pauses_and_outcomes_without_a_line_are_silent() -> None:
-    """Of the balancer's events only the choice and the failure have lines; the others are for those who ask."""
-    assert {name for name in TABLE if name.startswith("balance.")} == {"balance.motion", "balance.failed"}
+    """Of the balancer's events only the choice, the plan and the failure have lines; the others are for those who ask."""
+    assert {name for name in TABLE if name.startswith("balance.")} == {
+        "balance.motion",
+        "balance.plan",
+        "balance.failed",
+    }
 
 
 def test_payloads_hold_data_and_never_rendered_text(histories: list[list[Event]]) -> None:
