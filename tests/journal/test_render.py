@@ -42,10 +42,11 @@ def test_every_text_belongs_to_an_event_type() -> None:
 
 
 def test_refusals_series_pauses_and_outcomes_without_a_line_are_silent() -> None:
-    """Of the balancer's events only the choice, the plan and the failure have lines; the others are for those who ask."""
+    """Of the balancer's events only choices, plans and failures have lines; the others are for those who ask."""
     assert {name for name in TABLE if name.startswith("balance.")} == {
         "balance.motion",
         "balance.plan",
+        "balance.plan_ended",
         "balance.failed",
     }
 
