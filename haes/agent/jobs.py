@@ -1,14 +1,10 @@
 """The jobs of one agent: queued, done, tried again, reported. Knows nothing of locks and modes."""
 
-from typing import TYPE_CHECKING
-
 from haes.agent.execution import Job
+from haes.agent.port import AgentPort
 from haes.agent.view import NodeView, Order
 from haes.exit_codes import CRASHED, ERROR, SUCCESS, TRY_AGAIN
 from haes.state.batch import Batch
-
-if TYPE_CHECKING:
-    from haes.agent.process import AgentPort
 
 # States whose results the leader waits for. It does not for stopped (checked every round), nor for error.
 _REPORTED = frozenset({"started", "request_stop", "migrate", "relocate", "request_start_balance"})
@@ -64,7 +60,7 @@ class JobQueue:
         self._done[job.resource] = job.number
         self._unreported.append((job, ERROR))
 
-    def run(self, batch: Batch, port: "AgentPort", view: NodeView) -> int:
+    def run(self, batch: Batch, port: AgentPort, view: NodeView) -> int:
         """Does queued jobs, those that waited longest first; returns how many are left."""
         for job in sorted(self._jobs.values(), key=lambda job: (-job.tries, job.resource)):
             job.tries += 1

@@ -3,11 +3,10 @@
 The agent knows its surroundings only through `AgentPort`, so that the live shell and the simulation run this very code.
 """
 
-from typing import Protocol
-
 from haes.agent.execution import Job
 from haes.agent.jobs import JobQueue
 from haes.agent.leaving import plan_leaving
+from haes.agent.port import AgentPort
 from haes.agent.view import NodeView, look
 from haes.machines import AGENT
 from haes.manager.inputs import Claim
@@ -18,35 +17,6 @@ from haes.state.records import AgentRecord
 MAX_IDLE_ROUNDS = 60
 # Seconds without its lock after which an agent that is to restart gives up waiting: its watchdog should have fired.
 GIVE_UP_DELAY = 90
-
-
-class AgentPort(Protocol):
-    """The surroundings of an agent, valid for one round.
-
-    Attributes:
-        quorate: its node belongs to the quorate part of the cluster.
-        consistent: the cluster's state was updated and may be relied on.
-        readable: the cluster's state can be read and written.
-    """
-
-    quorate: bool
-    consistent: bool
-    readable: bool
-
-    def claim_lock(self) -> Claim:
-        """Takes or keeps the lock of this node's agent."""
-
-    def release_lock(self) -> None:
-        """Gives the lock back."""
-
-    def feed_watchdog(self) -> None:
-        """Opens the watchdog, or feeds it when it is open."""
-
-    def close_watchdog(self) -> None:
-        """Closes the watchdog, if it is open."""
-
-    def run(self, job: Job, batch: Batch) -> int | None:
-        """Does a job and returns its exit code, or None while it is still at it."""
 
 
 class AgentProcess:
