@@ -168,6 +168,8 @@ class AgentWorker(Worker):
         await asyncio.to_thread(self._live.use, self.lease.token)
         await self._learn_of_kills()
         services = await asyncio.to_thread(self._live.services)
+        # What runs is compared with the very state that the report is appended on.
+        batch = await self._batch()
         found = found_here(self.replica.state, self.node, services) if self._is_behind() else []
         strays = {name: why for name, why in self._strays(services).items() if name not in found}
         if self._is_behind():
@@ -176,7 +178,6 @@ class AgentWorker(Worker):
         if strays:
             await asyncio.to_thread(self._live.kill, strays)
         process = AgentProcess(self.node)
-        batch = await self._batch()
         told = self._tell_kills(batch)
         self._tell_strays(batch, strays)
         for name in found:
@@ -257,6 +258,7 @@ class AgentWorker(Worker):
         if await self._try_lease() is None:
             self._reset = self._reset or "the lease was over"
             self._last_round = boottime()
+            self.work.void()
             if self.lease.token is not None:
                 await asyncio.to_thread(self._live.use, self.lease.token)
             self._wake.set()
@@ -311,6 +313,7 @@ class AgentWorker(Worker):
 
     async def _begin_anew(self, because: str) -> None:
         """Does what the restart of a machine does: nothing of what ran before is taken for granted."""
+        self.work.void()
         if self.lease.token is not None:
             await asyncio.to_thread(self._live.use, self.lease.token)
         if self._process.view.fence:

@@ -14,7 +14,7 @@ from typing import Any
 
 from events.codec import encode_for_append
 from events.envelope import Event
-from events.errors import HaesError
+from events.errors import HaesError, StaleDecision
 from events.log.port import EventLog, LeaseInfo
 from haes import settings
 from haes.bounds import shown_error
@@ -276,6 +276,7 @@ class ManagerWorker(Worker):
         """Does one round and appends what it decided."""
         # Without the leader's lease only the manager's own state can be said, whatever is decided.
         right = Right.of(self.lease if claim is Claim.REFUSED else self._leader)
+        heard = self._heard()
         leases = await self._leases()
         if not early:
             window = float(settings.crs(self.replica.state.settings, "ha-load-average-window"))
@@ -283,6 +284,9 @@ class ManagerWorker(Worker):
         undecidable: dict[str, str] = {}
         while True:
             batch = await self._batch(right)
+            if self._heard() != heard:
+                # An agent that came back since then must not be fenced for a lease that it had lost before.
+                raise StaleDecision("an agent wrote since the leases were read")
             # A decision that comes to nothing must leave nothing behind in the process that made it.
             process, port, wanted = _copy(self._process), _Port(claim), set[str]()
             if right.lease is self._leader:
@@ -315,6 +319,11 @@ class ManagerWorker(Worker):
             await self._leader.release()
         await self._fence_wanted(right, leases)
         await self._keep_snapshot()
+
+    def _heard(self) -> dict[str, int]:
+        """Returns node -> how many events about it are known; more of them say that its agent was there."""
+        versions = self.replica.state.versions
+        return {node: versions.get(node, 0) for node in self.replica.state.members}
 
     async def _wait_for_upgrade(self, behind: dict[str, list[str]]) -> None:
         """Writes nothing that somebody who is there cannot read; tried again every round."""

@@ -6,6 +6,7 @@ its facts are offered again until `settle`.
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,12 +30,13 @@ _STOPPED = frozenset({"stopped", "request_stop"})
 
 @dataclass(slots=True)
 class _Running:
-    """A job on its way: its order, the facts so far, and how many of them are on the record."""
+    """A job on its way: its order, the facts so far, how many of them are on record, and whether it must not begin."""
 
     order: tuple[int | None, str]
     future: "asyncio.Future[int]"
     facts: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     recorded: int = 0
+    void: threading.Event = field(default_factory=threading.Event)
 
 
 class Work:
@@ -100,6 +102,14 @@ class Work:
         self._offered.clear()
         self._ended.clear()
 
+    def void(self) -> None:
+        """Lets no job begin that was ordered up to now: the right under which it was ordered is over.
+
+        The keeper would take it for one of the right that the agent has by then.
+        """
+        for running in self._running.values():
+            running.void.set()
+
     def close(self) -> None:
         """Begins nothing more; what is on its way goes on to its end without anybody who waits for it."""
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -121,7 +131,11 @@ class Work:
             *(job.resource, job.number, job.state, job.target, job.timeout), arrived=job.arrived, retry=job.retry
         )
 
+        void = threading.Event()
+
         def do() -> int:
+            if void.is_set():
+                return TRY_AGAIN
             try:
                 return execute(work, configuration, self._node, self._driver, emit)
             except KeeperError as error:
@@ -135,7 +149,7 @@ class Work:
         loop = asyncio.get_running_loop()
         future = loop.run_in_executor(self._pool, do)
         future.add_done_callback(lambda _: self._on_done())
-        self._running[job.resource] = _Running(order, future, facts)
+        self._running[job.resource] = _Running(order, future, facts, void=void)
 
     def _offer(self, job: Job, running: _Running, batch: Batch) -> None:
         facts = running.facts[running.recorded :]

@@ -1,6 +1,7 @@
 """A node whose keeper knows a newer right, or is away: the agent begins anew or waits, and no right is given twice."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from haes.live.build import build_node
 from haes.live.presence import agent_lease
 from haes.live.pretend import PretendNode
 from haes.live.seen import Seen, SeenFile
-from haes.live.work import Work
+from haes.live.work import WORKERS, Work
 from haes.state import ClusterState
 from haes.state.batch import Batch
 from haes.state.records import ResourceConfiguration
@@ -155,6 +156,42 @@ async def test_a_job_whose_keeper_is_away_says_nothing_about_its_resource() -> N
     async with asyncio.timeout(LIMIT):
         await ended.wait()
     assert work.step(job, batch, state, {}) == TRY_AGAIN
+    work.close()
+
+
+class _Slow:
+    """A driver each of whose jobs waits until it may go on."""
+
+    kinds = frozenset({"vm"})
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.asked: list[str] = []
+
+    def running(self, resource: str) -> bool:
+        self.asked.append(resource)
+        assert self.go_on.wait(LIMIT)
+        raise KeeperAway("nobody there")
+
+
+async def test_a_job_that_waited_does_not_begin_after_its_agent_began_anew() -> None:
+    """What was ordered under a right that is over never reaches the keeper under the next one."""
+    state, driver, ended = ClusterState(), _Slow(), asyncio.Event()
+    work = Work(NODE, driver, ended.set)  # type: ignore[arg-type]
+    batch = Batch(None, f"{NODE}/lrm", 1)
+    names = [f"vm:{number}" for number in range(WORKERS + 1)]
+    for name in names:
+        state.configurations[name] = ResourceConfiguration(NODE, state="started")
+        assert work.step(Job(name, 1, "started"), batch, state, {}) is None
+    async with asyncio.timeout(LIMIT):
+        while len(driver.asked) < WORKERS:
+            await asyncio.sleep(0.01)
+    work.void()
+    driver.go_on.set()
+    async with asyncio.timeout(LIMIT):
+        while work.step(Job(names[-1], 1, "started"), batch, state, {}) != TRY_AGAIN:
+            await asyncio.sleep(0.01)
+    assert names[-1] not in driver.asked
     work.close()
 
 
