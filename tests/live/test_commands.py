@@ -88,7 +88,7 @@ async def test_settings_and_rules_are_changed_and_used(world: World) -> None:
     await world.all()
     await world.command("change-settings", '{"crs": {"ha": "dynamic", "ha-auto-rebalance": 1}}')
     await world.command("change-settings", '{"crs": {"ha-auto-rebalance": null}}')
-    assert (await world.state()).settings == {"crs": {"ha": "dynamic"}}
+    assert (await world.state()).settings == {"crs": {"ha-motion-backoff": "time", "ha": "dynamic"}}
     rule = "node-affinity: pin\n\tresources vm:3\n\tnodes node3\n\tstrict 1\n"
     assert (await world.command("change-rules", rule)).end is End.DONE
     await world.until(
