@@ -2,10 +2,12 @@
 
 from events.envelope import Event
 from haes.state.cluster import ClusterState
-from replay.checks.check import Check
+from replay.checks.check import Check, Finding
 
 # How an agent refers to a job that nobody ordered, such as a stop because its node goes down.
 _OWN_JOB = "None"
+# Events that name what the log lost.
+_LOSSES = frozenset({"log.regressed", "log.restored"})
 
 
 class Causes(Check):
@@ -19,6 +21,9 @@ class Causes(Check):
         self._motions: set[int] = set()
         self._trimmed = (0, 0)
         self._jobs: dict[str, int] = {}
+        # Resources whose orders may be among what the log lost: their agents' reports outlive the orders.
+        self._orders_lost: set[str] = set()
+        self._unknown_jobs: list[tuple[str, Finding]] = []
 
     def begin(self, state: ClusterState) -> None:
         """See Check."""
@@ -39,9 +44,23 @@ class Causes(Check):
         record = state.resources.get(event.subject)
         if record is not None:
             self._jobs[event.subject] = max(record.job, self._jobs.get(event.subject, 0))
+        if event.type in _LOSSES:
+            self._excuse(event)
         for reference in (event.cause, event.correlation):
             if reference is not None and not self._is_known(reference):
                 self.wrong(event, f"refers to {reference}, which is not there before")
+                if reference.startswith("job/"):
+                    self._unknown_jobs.append((_resource_of(reference), self.findings[-1]))
+
+    def _excuse(self, event: Event) -> None:
+        """Takes back what was said of jobs whose orders were lost; agents may report them before the loss is told."""
+        lost = event.payload["lost"]
+        known, found = event.payload["known_n"], event.payload.get("found_n", event.payload.get("n"))
+        # Where not every lost event is named, any order may be among them.
+        names = {subject for _, _, subject in lost} if known - found <= len(lost) else set(self._jobs)
+        self._orders_lost |= names
+        excused = [finding for resource, finding in self._unknown_jobs if resource in names]
+        self.findings = [finding for finding in self.findings if finding not in excused]
 
     def _is_known(self, reference: str) -> bool:
         kind, _, rest = reference.partition("/")
@@ -52,8 +71,15 @@ class Causes(Check):
         resource, _, number = rest.rpartition("/")
         if kind != "job" or resource not in self._jobs:
             return False
+        if resource in self._orders_lost:
+            return number == _OWN_JOB or number.isdigit()
         return number == _OWN_JOB or (number.isdigit() and int(number) <= self._jobs[resource])
 
     def end(self, state: ClusterState) -> str:  # noqa: ARG002 - see Check
         """See Check."""
         return "every cause that is named came before"
+
+
+def _resource_of(job: str) -> str:
+    """Returns whom a reference `job/RESOURCE/NUMBER` is about."""
+    return job.partition("/")[2].rpartition("/")[0]

@@ -34,6 +34,14 @@ FOUND: dict[str, tuple[int, str, list[Fault]]] = {
         "server",
         make_story(28, "server"),
     ),
+    "An agent's report of a job whose order was lost with the end of the log was called a cause from nowhere.": (
+        2003,
+        "server",
+        [
+            Fault(52.14972, "fail_over", value=2.85219, seconds=1.7),
+            Fault(52.43655, "command", words=("bob", "enable-node-maintenance", "node2")),
+        ],
+    ),
     "A manager that lost its lease while it began died when it stood by, for it had never begun.": (
         15,
         "network",

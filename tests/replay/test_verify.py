@@ -154,6 +154,17 @@ async def test_a_cause_from_nowhere_is_named(cause: str) -> None:
     assert _named(found, "causes") == (119, f"refers to {cause}, which is not there before")
 
 
+@pytest.mark.parametrize(("subject", "lost"), [("vm:103", True), ("vm:102", False)])
+async def test_a_job_whose_order_was_lost_is_no_cause_from_nowhere(subject: str, lost: bool) -> None:
+    """What an agent reports of a job outlives its order when the log loses its end; of other resources it is wrong."""
+    report = Event("job.starting", "vm:103", "node1/lrm", 700, cause="job/vm:103/99", epoch=1)
+    loss = {"known_n": 119, "found_n": 118, "generation": 2, "lost": [[119, "resource.started", subject]]}
+    told = Event("log.regressed", "log", "node1/crm", 701, loss, about="1 events lost", epoch=1)
+    again = Event("job.starting", "vm:103", "node1/lrm", 702, cause="job/vm:103/99", epoch=1)
+    found = await _found(_after(118, report, told, again))
+    assert [n for n, check, _ in found if check == "causes"] == ([] if lost else [119, 121])
+
+
 async def test_a_snapshot_that_is_no_fold_is_named() -> None:
     """A snapshot is compared with the fold, and the parts that differ are named; one that is unreadable is counted."""
     log, _ = await _live("fa109", SERIES)
